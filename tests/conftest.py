@@ -1,0 +1,98 @@
+"""What all tests share: the two async backends, Chromium, and a quiet environment."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+
+CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+LEFT_BEHIND = {
+    ".git",
+    ".venv",
+    "__pycache__",
+    ".hypothesis",
+    ".ipynb_checkpoints",
+    ".mypy_cache",
+    ".pytest_cache",
+    ".ruff_cache",
+    "artifacts",
+    "build",
+    "dist",
+}
+NO_CHROMIUM = "no Chromium here (Debian: apt-get install -y chromium; or set CHROMIUM to its path)"
+
+
+def find_chromium():
+    """The path of a Chromium to drive, or None: CHROMIUM if set, else what PATH has."""
+    names = [os.environ["CHROMIUM"]] if os.environ.get("CHROMIUM") else CHROMIUM_NAMES
+    return next((path for path in map(shutil.which, names) if path), None)
+
+
+def pytest_configure(config):
+    # A key of the developer's own would let a notebook go online; a profile of the developer's
+    # own would run in every kernel.
+    os.environ.pop("OPENAI_API_KEY", None)
+    profile = tempfile.mkdtemp(prefix="agentlib-ipython-")
+    config.add_cleanup(lambda: shutil.rmtree(profile, ignore_errors=True))
+    os.environ["IPYTHONDIR"] = profile
+    os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"
+    os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"
+
+
+def pytest_runtest_setup(item):
+    if item.get_closest_marker("browser") is None or find_chromium() is not None:
+        return
+    if os.environ.get("REQUIRE_BROWSER") == "1":
+        pytest.fail(f"REQUIRE_BROWSER=1, but {NO_CHROMIUM}", pytrace=False)
+    pytest.skip(NO_CHROMIUM)
+
+
+@pytest.fixture(scope="module", params=["asyncio", "trio"])
+def anyio_backend(request):
+    return request.param
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """The path of Chromium; for tests marked `browser`."""
+    return find_chromium()
+
+
+@pytest.fixture(scope="session")
+def root():
+    """The root of the repository."""
+    return Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def project_files(root):
+    """Every file of the project, as git sees it: tracked, or new and not ignored."""
+    if (root / ".git").exists() and shutil.which("git"):
+        listed = subprocess.run(
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+            cwd=root,
+            check=True,
+            capture_output=True,
+        ).stdout.decode("utf-8")
+        paths = {root / name for name in listed.split("\0") if name}
+    else:
+        paths = {
+            path
+            for path in root.rglob("*")
+            if not any(part in LEFT_BEHIND for part in path.relative_to(root).parts)
+        }
+    return sorted(path for path in paths if path.is_file())
+
+
+@pytest.fixture(scope="session")
+def text_files(project_files):
+    """The text of every file of the project that is text, by path."""
+    texts = {}
+    for path in project_files:
+        data = path.read_bytes()
+        if b"\0" not in data:
+            texts[path] = data.decode("utf-8", errors="replace")
+    return texts
