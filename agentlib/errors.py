@@ -1,0 +1,140 @@
+"""Every error that this package raises on purpose, as one tree.
+
+    AgentlibError
+    ├── EncodingError            a provider's request cannot carry this conversation
+    ├── CatalogError             a tool, or a set of tools, is not usable
+    ├── UnknownProvider          no adapter has this name
+    ├── UnknownFlag              no tolerance of a server has this name
+    ├── OpenFailure              no stream was acquired (may be retried)
+    └── ResponseFailure          a stream was acquired and gave no decision (never retried)
+        ├── StreamCut            it ended before its terminal event
+        ├── ProviderStopped      the provider said failed, incomplete or error
+        ├── ProtocolViolation    an event broke the rules of its API
+        ├── LimitExceeded        a named limit was passed
+        ├── IdleTimeout          nothing arrived in time
+        ├── GateRejected         the response completed and a check of the gate failed
+        ├── ObserverFailed       the caller's own observer raised
+        └── CloseFailed          the stream could not be closed
+
+The two families OpenFailure and ResponseFailure must never be confused: one is retried within a
+budget, the other ends the response, and nothing of it is executed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from agentlib.conversation import RejectedCall, Usage
+
+
+class AgentlibError(Exception):
+    """The root: catch it to catch everything that this package raises on purpose."""
+
+
+class EncodingError(AgentlibError):
+    """Raised when a provider's request cannot carry a part of the conversation.
+
+    Nothing is dropped in silence: the message names the entry and what to change.
+    """
+
+
+class CatalogError(AgentlibError):
+    """Raised when a tool specification or a catalog file cannot be used."""
+
+
+class UnknownProvider(AgentlibError):
+    """Raised when no adapter has this name; the message lists those known."""
+
+
+class UnknownFlag(AgentlibError):
+    """Raised when no flag of what is tolerated has this name; the message lists those known."""
+
+
+class OpenFailure(AgentlibError):
+    """Raised when no stream was acquired.
+
+    `status` is the HTTP status, None where no answer came; `code` the provider's word for the
+    reason, if it gave one; `retry_after` the seconds that it asks to wait, if it asked.
+    `retryable` says whether the same opening could succeed later, and `attempts` how often it
+    was tried.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        status: int | None = None,
+        code: str | None = None,
+        retry_after: float | None = None,
+        retryable: bool = False,
+    ) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.status = status
+        self.code = code
+        self.retry_after = retry_after
+        self.retryable = retryable
+        self.attempts = 1
+
+
+class ResponseFailure(AgentlibError):
+    """Raised when a stream was acquired and gave no decision.
+
+    `reason` is one sentence: what was expected and what was seen. `check` names the gate's check
+    that failed. `event` is the number of the event (from 1) at which it failed, `usage` what the
+    provider said was billed, each None where unknown. `cut_by_length` is whether the output limit
+    ended it, and `calls` are the calls that it held, where they can be told to the model.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        check: str,
+        event: int | None = None,
+        usage: Usage | None = None,
+    ) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.check = check
+        self.event = event
+        self.usage = usage
+        self.cut_by_length = False
+        self.calls: tuple[RejectedCall, ...] = ()
+
+    def __str__(self) -> str:
+        where = f"event {self.event}: " if self.event is not None else ""
+        return f"{where}{self.reason} [{self.check}]"
+
+
+class StreamCut(ResponseFailure):
+    """Raised when the stream ends before its terminal event."""
+
+
+class ProviderStopped(ResponseFailure):
+    """Raised when the provider says that the response failed, is incomplete or met an error."""
+
+
+class ProtocolViolation(ResponseFailure):
+    """Raised when an event breaks the rules of its API."""
+
+
+class LimitExceeded(ResponseFailure):
+    """Raised when the response passes one of its limits."""
+
+
+class IdleTimeout(ResponseFailure):
+    """Raised when nothing arrives for longer than a timer allows."""
+
+
+class GateRejected(ResponseFailure):
+    """Raised when the response completed and a check of the gate failed."""
+
+
+class ObserverFailed(ResponseFailure):
+    """Raised when the caller's own observer raised while the response was read."""
+
+
+class CloseFailed(ResponseFailure):
+    """Raised when a stream could not be closed in time: then nothing of it is dispatched."""

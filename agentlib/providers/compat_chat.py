@@ -1,0 +1,83 @@
+"""The filters for what servers of Chat Completions are known to get wrong (see `compat`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from agentlib.providers.fields import Native
+from agentlib.providers.synthetic import LOCAL_RESPONSE, local_call, made_call, refuse_local
+from agentlib.providers.translator import Filter, Note, Translator
+from agentlib.vocabulary import Event
+
+
+class MissingOpening(Filter):
+    """Gives a response ID to a stream none of whose chunks has one."""
+
+    def translate(self, native: Native) -> tuple[Event, ...]:
+        """Translate the chunk; the first one with a choice opens the response in any case."""
+        if native.get("choices") and not native.get("id"):
+            native = {**native, "id": LOCAL_RESPONSE}
+            self.note(f"missing-opening: a chunk has no response ID, {LOCAL_RESPONSE} stands in")
+        return super().translate(native)
+
+
+class CallWithoutID(Filter):
+    """Gives a local call ID to each call that comes without one.
+
+    Where a server gives an index, it says which call a fragment belongs to. Where it gives none,
+    a fragment with a name is a whole new call.
+    """
+
+    def __init__(self, inner: Translator, note: Note) -> None:
+        super().__init__(inner, note)
+        self._made = 0
+        # The local ID at each index; empty where the server gave an ID itself.
+        self._at_index: dict[int, str] = {}
+
+    def translate(self, native: Native) -> tuple[Event, ...]:
+        """Translate the chunk, with an ID for each fragment that lacks one."""
+        choices = native.get("choices")
+        if isinstance(choices, list) and choices and isinstance(choices[0], dict):
+            delta = choices[0].get("delta")
+            if isinstance(delta, dict) and isinstance(delta.get("tool_calls"), list):
+                named = {**delta, "tool_calls": list(self._named(delta["tool_calls"]))}
+                native = {**native, "choices": [{**choices[0], "delta": named}, *choices[1:]]}
+        return super().translate(native)
+
+    def _named(self, fragments: Iterable[Any]) -> Iterable[Any]:
+        for fragment in fragments:
+            call_id = self._local_id(fragment) if isinstance(fragment, dict) else ""
+            yield {**fragment, "id": call_id} if call_id else fragment
+
+    def _local_id(self, fragment: dict[str, Any]) -> str:
+        index = fragment.get("index")
+        place = index if type(index) is int else None
+        if fragment.get("id"):
+            refuse_local(fragment["id"])
+            if place is not None:
+                self._at_index[place] = ""
+            return ""
+        if place is not None and place in self._at_index:
+            return self._at_index[place]
+        function = fragment.get("function")
+        if not isinstance(function, dict) or not function.get("name"):
+            return ""
+        self._made += 1
+        call_id = local_call(self._made)
+        if place is not None:
+            self._at_index[place] = call_id
+        self.note(made_call(call_id))
+        return call_id
+
+
+class DoneWithoutReason(Filter):
+    """Takes `[DONE]` for the finish reason that never came."""
+
+    def mark_done(self) -> tuple[Event, ...]:
+        """Complete a response that has no finish reason; one that has one is left alone."""
+        if self.trailing:
+            return super().mark_done()
+        self.note("done-without-reason: [DONE] came without a finish reason, and stands for one")
+        stop = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+        return (*self.inner.translate(stop), *super().mark_done())

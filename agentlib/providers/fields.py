@@ -1,0 +1,91 @@
+"""Read fields of an untrusted native event: each has the expected type, or is a violation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from agentlib.errors import ProtocolViolation
+from agentlib.jsonvalues import quote
+
+Native: TypeAlias = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class TranslatorOptions:
+    """What a translator may be told of the request: all of it optional.
+
+    `exposes` says whether a tool of this exact name is exposed, None where no catalog is known.
+    `native` is whether items that only the provider understands are kept and sent back.
+    `compat` names what is tolerated, see `agentlib.providers.compat`.
+    """
+
+    exposes: Callable[[str], bool] | None = None
+    native: bool = False
+    compat: frozenset[str] = frozenset()
+
+
+def violation(reason: str, check: str = "lifecycle") -> ProtocolViolation:
+    """Return the failure of an event that breaks its API's rules; the reader adds its number."""
+    return ProtocolViolation(reason, check=check)
+
+
+def string(native: Native, name: str, default: str | None = None) -> str:
+    """Return the string under `name`; `default`, where given, stands for a missing or null one."""
+    value = native.get(name)
+    if value is None and default is not None:
+        return default
+    if not isinstance(value, str):
+        raise violation(f"expected a string as {name}, saw {_seen(native, name)}")
+    return value
+
+
+def whole(native: Native, name: str, default: int | None = None) -> int | None:
+    """Return the whole number, from 0 on, under `name`; `default` where it is missing or null."""
+    value = native.get(name)
+    if value is None:
+        return default
+    if type(value) is not int or value < 0:
+        raise violation(f"expected a whole number as {name}, saw {quote(value)}")
+    return value
+
+
+def record(native: Native, name: str) -> dict[str, Any]:
+    """Return the object under `name`."""
+    value = native.get(name)
+    if not isinstance(value, dict):
+        raise violation(f"expected an object as {name}, saw {_seen(native, name)}")
+    return value
+
+
+def item_list(native: Native, name: str) -> Sequence[dict[str, Any]]:
+    """Return the list of objects under `name`."""
+    value = native.get(name)
+    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+        raise violation(f"expected a list of objects as {name}, saw {_seen(native, name)}")
+    return value
+
+
+def said(error: object) -> str:
+    """Return what a provider's error object, or incomplete details, say: a short sentence."""
+    if isinstance(error, str):
+        return quote(error)
+    texts = [error.get(key) for key in SAID] if isinstance(error, dict) else []
+    found = [quote(text) for text in texts if isinstance(text, str) and text]
+    return ", ".join(dict.fromkeys(found)) or "no reason given"
+
+
+# RFC 7493 (I-JSON): a greater whole number is not the same to every reader.
+MAX_COUNT = 2**53
+SAID = ("reason", "type", "code", "message")
+
+
+def count(native: object, name: str) -> int | None:
+    """Return the counter under `name`, or None where it is missing or no counter."""
+    value = native.get(name) if isinstance(native, dict) else None
+    return value if type(value) is int and 0 <= value < MAX_COUNT else None
+
+
+def _seen(native: Native, name: str) -> str:
+    return quote(native[name]) if name in native else "none"

@@ -1,0 +1,256 @@
+"""The Anthropic Messages API: the translator of its stream. It is read offline only.
+
+Source of the rules: Anthropic's API reference, "Streaming messages", and its page on stop
+reasons. Content comes in blocks, each by its index; a tool's input comes as fragments of JSON
+text. The stream restates nothing: a message is complete at `message_stop`, with a stop reason
+that agrees with what it holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from agentlib.conversation import Usage
+from agentlib.jsonvalues import quote
+from agentlib.providers.fields import (
+    Native,
+    TranslatorOptions,
+    count,
+    record,
+    said,
+    string,
+    violation,
+)
+from agentlib.vocabulary import (
+    Completed,
+    Event,
+    Opened,
+    ReasoningDelta,
+    Stopped,
+    TerminalOther,
+    TextDelta,
+    ToolArgsDelta,
+    ToolArgsDone,
+    ToolStart,
+)
+
+# Whether a message that ends for this reason holds calls; any other reason completes nothing.
+HAS_CALLS = {"end_turn": False, "stop_sequence": False, "tool_use": True}
+TEXT, TOOL, THINKING = "text", "tool_use", ("thinking", "redacted_thinking")
+NOT_REPLAYABLE = "it cannot be sent back in the portable form"
+
+
+@dataclass(slots=True)
+class _Block:
+    """A block of content; `call_id` is empty for all but calls of the host's own tools."""
+
+    kind: str
+    call_id: str = ""
+    fragments: bool = False
+    closed: bool = False
+
+
+class MessagesTranslator:
+    """Translates one message's native events, in order, into the vocabulary.
+
+    Raises ProtocolViolation where an event breaks the rules.
+    """
+
+    trailing = False
+
+    def __init__(self, options: TranslatorOptions | None = None) -> None:
+        self._native = (options or TranslatorOptions()).native
+        self._message_id = ""
+        self._blocks: dict[int, _Block] = {}
+        self._counters: dict[str, int] = {}
+        self._stop_reason: str | None = None
+        self._handlers: dict[str, Callable[[Native], tuple[Event, ...]]] = {
+            "content_block_delta": self._delta,
+            "content_block_start": self._start,
+            "content_block_stop": self._stop,
+            "message_start": self._message_start,
+            "message_delta": self._message_delta,
+            "message_stop": self._message_stop,
+            "error": self._error,
+        }
+        self._deltas: dict[str, Callable[[_Block, str, Native], tuple[Event, ...]]] = {
+            "text_delta": self._text,
+            "input_json_delta": self._input,
+            "thinking_delta": self._thinking,
+        }
+
+    def is_meaningful(self, native: Native) -> bool:
+        """Say whether an event shows that the message goes on; a ping does not."""
+        return native.get("type") in self._handlers
+
+    def translate(self, native: Native) -> tuple[Event, ...]:
+        """Return the neutral events that `native`, one decoded event, stands for."""
+        if "type" not in native and "error" in native:
+            return self._error(native)
+        kind = string(native, "type")
+        handler = self._handlers.get(kind)
+        if handler is None:
+            return ()
+        if not self._message_id and kind not in ("message_start", "error"):
+            raise violation(f"expected message_start first, saw {kind}", check="opened")
+        return handler(native)
+
+    def finish(self) -> tuple[Event, ...]:
+        """Take the end of the stream: it completes nothing, `message_stop` does."""
+        return ()
+
+    def _message_start(self, native: Native) -> tuple[Event, ...]:
+        message = record(native, "message")
+        self._count(message.get("usage"))
+        if message.get("content"):
+            raise violation("expected the content in blocks, saw it whole in message_start")
+        self._message_id = string(message, "id")
+        return (Opened(self._message_id),)
+
+    def _start(self, native: Native) -> tuple[Event, ...]:
+        index = _index(native)
+        if index != len(self._blocks):
+            raise violation(
+                f"expected block {len(self._blocks)} to start next, saw block {index}: "
+                "one was lost, repeated or out of order"
+            )
+        self._refuse_after_stop("a further block")
+        content = record(native, "content_block")
+        block = self._blocks[index] = _Block(string(content, "type"))
+        if block.kind == TEXT:
+            return (TextDelta(_part(index), string(content, "text", "")),)
+        if block.kind != TOOL:
+            return ()
+        caller = content.get("caller")
+        if isinstance(caller, dict) and caller.get("type") != "direct":
+            reason = f"a call of {quote(caller.get('type'))}, which the portable form cannot say"
+            raise violation(reason, check="replayable")
+        if content.get("input") not in (None, {}):
+            raise violation("expected a tool's input by input_json_delta, saw a whole one")
+        block.call_id = string(content, "id")
+        return (ToolStart(block.call_id, string(content, "name"), block.call_id),)
+
+    def _delta(self, native: Native) -> tuple[Event, ...]:
+        index = _index(native)
+        block = self._open_block(index)
+        self._refuse_after_stop("more content")
+        delta = record(native, "delta")
+        handler = self._deltas.get(string(delta, "type"))
+        return handler(block, _part(index), delta) if handler is not None else ()
+
+    def _text(self, block: _Block, part: str, delta: Native) -> tuple[Event, ...]:
+        _expect(block, TEXT, "text_delta")
+        return (TextDelta(part, string(delta, "text")),)
+
+    def _input(self, block: _Block, _: str, delta: Native) -> tuple[Event, ...]:
+        if block.kind in (TEXT, *THINKING):
+            _expect(block, TOOL, "input_json_delta")
+        if block.kind != TOOL:
+            return ()
+        fragment = string(delta, "partial_json")
+        block.fragments = block.fragments or bool(fragment)
+        return (ToolArgsDelta(block.call_id, fragment),) if fragment else ()
+
+    def _thinking(self, block: _Block, part: str, delta: Native) -> tuple[Event, ...]:
+        _expect(block, "thinking", "thinking_delta")
+        return (ReasoningDelta(part, string(delta, "thinking")),)
+
+    def _stop(self, native: Native) -> tuple[Event, ...]:
+        block = self._open_block(_index(native))
+        block.closed = True
+        if block.kind != TOOL or block.fragments:
+            return ()
+        # Without any fragment the input is the empty object that the block started with.
+        return (ToolArgsDone(block.call_id, "{}"),)
+
+    def _message_delta(self, native: Native) -> tuple[Event, ...]:
+        self._count(native.get("usage"))
+        reason = record(native, "delta").get("stop_reason")
+        if reason is not None and self._stop_reason not in (None, reason):
+            raise violation(f"stop reason {quote(self._stop_reason)} changed to {quote(reason)}")
+        if reason is not None:
+            self._stop_reason = string(record(native, "delta"), "stop_reason")
+        return ()
+
+    def _message_stop(self, _: Native) -> tuple[Event, ...]:
+        unclosed = [index for index, block in self._blocks.items() if not block.closed]
+        if unclosed:
+            raise violation(f"block {unclosed[0]} is not closed at message_stop")
+        reason = self._stop_reason
+        if reason is not None and reason not in HAS_CALLS:
+            told, cut = "this stop reason completes nothing", reason == "max_tokens"
+            return (Stopped(reason, told, self.usage, cut_by_length=cut),)
+        others = tuple(
+            TerminalOther(block.kind, "" if self._native else NOT_REPLAYABLE)
+            for block in self._blocks.values()
+            if block.kind not in (TEXT, TOOL)
+        )
+        problem = self._problem(reason)
+        return (Completed(self._message_id, problem, others=others, usage=self.usage),)
+
+    def _problem(self, reason: str | None) -> str:
+        if reason is None:
+            return "it stopped without a stop reason"
+        calls = any(block.kind == TOOL for block in self._blocks.values())
+        if calls is HAS_CALLS[reason]:
+            return ""
+        held = "holds calls" if calls else "holds no call"
+        return f"its stop reason is {quote(reason)} and it {held}"
+
+    def _error(self, native: Native) -> tuple[Event, ...]:
+        flat = {name: native.get(name) for name in ("code", "message")}
+        return (Stopped("error", said(native.get("error") or flat), self.usage),)
+
+    def _refuse_after_stop(self, what: str) -> None:
+        if self._stop_reason is not None:
+            raise violation(f"after stop reason {quote(self._stop_reason)} came {what}")
+
+    def _open_block(self, index: int) -> _Block:
+        block = self._blocks.get(index)
+        if block is None:
+            raise violation(f"block {index} never started")
+        if block.closed:
+            raise violation(f"block {index} goes on after its stop")
+        return block
+
+    def _count(self, usage: object) -> None:
+        # Counters are cumulative: the last one that is reported counts, and none is summed.
+        for name in ("input_tokens", "cache_read_input_tokens", "output_tokens"):
+            value = count(usage, name)
+            if value is not None:
+                self._counters[name] = value
+        details = usage.get("output_tokens_details") if isinstance(usage, dict) else None
+        thinking = count(details, "thinking_tokens")
+        if thinking is not None:
+            self._counters["thinking_tokens"] = thinking
+
+    @property
+    def usage(self) -> Usage | None:
+        """What was reported as billed so far."""
+        if not self._counters:
+            return None
+        thinks = any(block.kind in THINKING for block in self._blocks.values())
+        return Usage(
+            input_tokens=self._counters.get("input_tokens"),
+            cached_tokens=self._counters.get("cache_read_input_tokens"),
+            output_tokens=self._counters.get("output_tokens"),
+            # Thinking is billed within the output tokens; its part is not always reported.
+            reasoning_tokens=self._counters.get("thinking_tokens", None if thinks else 0),
+        )
+
+
+def _index(native: Native) -> int:
+    index = native.get("index")
+    if type(index) is not int:
+        raise violation(f"expected a whole index, saw {quote(index)}")
+    return index
+
+
+def _part(index: int) -> str:
+    return f"block/{index}"
+
+
+def _expect(block: _Block, kind: str, delta: str) -> None:
+    if block.kind != kind:
+        raise violation(f"expected a {kind} block for {delta}, saw {quote(block.kind)}")

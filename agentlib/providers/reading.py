@@ -1,0 +1,115 @@
+"""Read one response: native events in, by number, through a translator and the assembly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Never
+
+from agentlib.assembly import Assembly, Decision, Limits
+from agentlib.conversation import Catalog
+from agentlib.errors import ProtocolViolation, ResponseFailure
+from agentlib.jsonvalues import quote
+from agentlib.providers.fields import Native, TranslatorOptions, violation
+from agentlib.providers.registry import make_translator
+from agentlib.providers.translator import Filter, reported_usage
+from agentlib.vocabulary import Event
+
+
+class ResponseReader:
+    """Reads one response of a provider, one native event at a time.
+
+    `native` is whether items that only the provider understands may be kept, and sent back.
+    `report`, where given, observes each neutral event after the assembly accepted it. `compat`
+    names what is tolerated of a server, and `notes` say what was. Raises UnknownProvider where
+    no adapter has the name `provider`, and UnknownFlag where `compat` names no flag.
+    """
+
+    def __init__(
+        self,
+        provider: str,
+        catalog: Catalog | None = None,
+        limits: Limits | None = None,
+        report: Callable[[Event], None] | None = None,
+        *,
+        native: bool = False,
+        compat: Iterable[str] = (),
+    ) -> None:
+        self.assembly = Assembly(catalog, limits)
+        self.events = 0
+        self.unread = 0
+        self.notes: list[str] = []
+        exposes = catalog.exposes if catalog is not None else None
+        options = TranslatorOptions(exposes, native, frozenset(compat))
+        self._translator = make_translator(provider, options, self.notes.append)
+        self._report = report
+
+    def accept(self, native: Native) -> Decision | None:
+        """Take one native event, a decoded JSON object; return the decision if it releases one.
+
+        Raises a ResponseFailure that carries the event's number, from 1. Events after the end of
+        the response, released or not, are counted as `unread` and change nothing.
+        """
+        assembly = self.assembly
+        if assembly.state in ("released", "discarded"):
+            self.unread += 1
+            return None
+        self.events += 1
+        try:
+            if type(native) is not dict and not isinstance(native, Mapping):
+                raise violation(f"expected a JSON object as event, saw {quote(native)}")
+            return self._take(self._translator.translate(native))
+        except ResponseFailure as failure:
+            self.discard(failure)
+
+    def is_meaningful(self, native: Native) -> bool:
+        """Say whether an event shows that the response goes on; a keep-alive does not."""
+        return self._translator.is_meaningful(native)
+
+    @property
+    def trailing(self) -> bool:
+        """Whether the response is decided, and only its usage can still come."""
+        return self._translator.trailing
+
+    def end(self, *, done: bool = False) -> Decision | None:
+        """Say that the stream ended; return the decision where this clean end releases it.
+
+        `done` is whether it said `[DONE]`, which counts only for what is tolerated. Raises
+        StreamCut where the terminal event had not come.
+        """
+        try:
+            decision = None
+            if self.assembly.state in ("new", "open"):
+                if done and isinstance(self._translator, Filter):
+                    self._take(self._translator.mark_done())
+                decision = self._take(self._translator.finish())
+            self.assembly.end()
+        except ResponseFailure as failure:
+            self.discard(failure)
+        return decision
+
+    def _take(self, events: tuple[Event, ...]) -> Decision | None:
+        decision = None
+        for event in events:
+            decision = self.assembly.accept(event)
+            if self._report is not None:
+                self._report(event)
+        return decision
+
+    def fault(self, reason: str) -> None:
+        """Say that the next event could not be read at all; raises ProtocolViolation."""
+        if self.assembly.state in ("released", "discarded"):
+            self.unread += 1
+            return
+        self.events += 1
+        self.discard(ProtocolViolation(reason, check="lifecycle"))
+
+    def discard(self, failure: ResponseFailure) -> Never:
+        """End the response by `failure`, found here or outside, and raise it with its event."""
+        assembly = self.assembly
+        if failure.event is None:
+            failure.event = self.events
+        if failure.usage is None:
+            failure.usage = reported_usage(self._translator)
+        if assembly.failure is None:
+            assembly.discard(failure)
+        raise failure

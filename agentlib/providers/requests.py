@@ -1,0 +1,50 @@
+"""What the request encoders of all providers share: bounds, and what none of them can carry."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from agentlib.conversation import RejectedCall, ToolCall
+from agentlib.errors import EncodingError
+from agentlib.jsonvalues import dumps, quote
+
+# Two thousand tokens hold an answer and a patch; the bill of a runaway stays small.
+MAX_OUTPUT_TOKENS = 2048
+# The form of a function's name that OpenAI's and Anthropic's API references both give.
+TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+
+
+def argument_text(call: ToolCall | RejectedCall) -> str:
+    """Return a call's arguments as text: an object as JSON, a rejected one's as they came."""
+    return call.arguments if isinstance(call, RejectedCall) else dumps(call.arguments)
+
+
+def is_strict(schema: Mapping[str, Any]) -> bool:
+    """Say whether the schema keeps the rules of strict mode at its top, where they bind us."""
+    properties = schema.get("properties", {})
+    return (
+        schema.get("type") == "object"
+        and schema.get("additionalProperties") is False
+        and sorted(schema.get("required", [])) == sorted(properties)
+        and all(set(p) <= {"type", "description"} for p in properties.values())
+        and all(p.get("type") == "string" for p in properties.values())
+    )
+
+
+def refuse_name(name: str, where: str) -> None:
+    """Raise EncodingError, naming `where` it stands, for a tool name that no API takes."""
+    if not TOOL_NAME.fullmatch(name):
+        raise EncodingError(
+            f"{where}: tool name {quote(name)} cannot be sent; "
+            "expected 1 to 64 letters, digits, - or _"
+        )
+
+
+def refuse_surrogates(text: str, number: int) -> None:
+    """Raise EncodingError where the text of entry `number` cannot be written as UTF-8."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise EncodingError(f"entry {number}: its text is not valid Unicode: {error}") from error

@@ -1,0 +1,358 @@
+"""The OpenAI Responses API: the translator of its stream.
+
+Source of the rules: OpenAI's API reference, "Responses", streaming events. An item ID (`fc_…`)
+names a place in the output, a call ID (`call_…`) names the call; the vocabulary's key is the
+call ID, and this translator holds the table from the one to the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from agentlib.conversation import NativeTurn
+from agentlib.jsonvalues import SURROGATE, quote
+from agentlib.providers.fields import (
+    Native,
+    TranslatorOptions,
+    item_list,
+    record,
+    said,
+    string,
+    violation,
+    whole,
+)
+from agentlib.providers.responses_body import (
+    body_problem,
+    message_part,
+    message_parts,
+    read_usage,
+    terminal_call,
+)
+from agentlib.providers.responses_items import (
+    OF_A_PROGRAM,
+    answers,
+    is_of_a_program,
+    refusal,
+    says_more,
+)
+from agentlib.vocabulary import (
+    Completed,
+    Event,
+    Opened,
+    ReasoningDelta,
+    RefusalDelta,
+    Stopped,
+    TerminalItem,
+    TerminalOther,
+    TerminalText,
+    TextDelta,
+    TextDone,
+    ToolArgsDelta,
+    ToolArgsDone,
+    ToolStart,
+)
+
+
+@dataclass(slots=True)
+class _Item:
+    """An item of the output as it was added."""
+
+    item_id: str
+    kind: str
+    index: int | None
+    call_id: str = ""
+    name: str = ""
+    done: bool = False
+
+
+class ResponsesTranslator:
+    """Translates one response's native events, in order, into the vocabulary.
+
+    It holds what identity needs: the response ID, the last sequence number, and the items. It
+    raises ProtocolViolation where an event disagrees with what came before, and leaves what is
+    common to all providers to the assembly. Unknown kinds are progress.
+    """
+
+    trailing = False
+
+    def __init__(self, options: TranslatorOptions | None = None) -> None:
+        self._native = (options or TranslatorOptions()).native
+        self._response_id: str | None = None
+        self._opened = False
+        self._sequence = -1
+        self._items: dict[str, _Item] = {}
+        self._indexes: set[int] = set()
+        self._handlers: dict[str, Callable[[Native], tuple[Event, ...]]] = {
+            "response.function_call_arguments.delta": self._arguments_delta,
+            "response.output_text.delta": self._text_delta,
+            "response.refusal.delta": self._refusal_delta,
+            "response.reasoning_text.delta": self._reasoning_delta,
+            "response.reasoning_summary_text.delta": self._reasoning_delta,
+            "response.created": self._created,
+            "response.queued": self._named,
+            "response.in_progress": self._in_progress,
+            "response.output_item.added": self._item_added,
+            "response.output_item.done": self._item_done,
+            "response.content_part.added": self._located,
+            "response.content_part.done": self._part_done,
+            "response.output_text.done": self._text_done,
+            "response.refusal.done": self._refusal_done,
+            "response.function_call_arguments.done": self._arguments_done,
+            "response.completed": self._completed,
+            "response.failed": self._stopped,
+            "response.incomplete": self._stopped,
+            "error": self._stopped,
+        }
+
+    def translate(self, native: Native) -> tuple[Event, ...]:
+        """Return the neutral events that `native`, one decoded event, stands for: often one.
+
+        Raises ProtocolViolation, without an event number; the reader knows it.
+        """
+        sequence = whole(native, "sequence_number")
+        if sequence is not None:
+            self._follow(sequence)
+        if "type" not in native and "error" in native:
+            return self._stopped(native)
+        handler = self._handlers.get(string(native, "type"))
+        if handler is None:
+            return ()
+        return handler(native)
+
+    def finish(self) -> tuple[Event, ...]:
+        """Take the end of the stream: it completes nothing, `response.completed` does."""
+        return ()
+
+    def is_meaningful(self, native: Native) -> bool:
+        """Say whether an event shows that the response goes on; a keep-alive does not."""
+        kind = native.get("type")
+        return isinstance(kind, str) and kind.startswith(("response.", "error"))
+
+    def _follow(self, sequence: int) -> None:
+        if sequence <= self._sequence:
+            raise violation(
+                f"expected a sequence_number above {quote(self._sequence)}, "
+                f"saw {quote(sequence)}: an event was repeated or out of order"
+            )
+        self._sequence = sequence
+
+    def _arguments_delta(self, native: Native) -> tuple[Event, ...]:
+        item = self._growing(native, "function_call")
+        if "call_id" in native or "name" in native:
+            self._agree(item, native)
+        return (ToolArgsDelta(item.call_id, string(native, "delta")),)
+
+    def _text_delta(self, native: Native) -> tuple[Event, ...]:
+        part = _part_key(self._growing(native, "message"), native)
+        return (TextDelta(part, string(native, "delta")),)
+
+    def _refusal_delta(self, native: Native) -> tuple[Event, ...]:
+        part = _part_key(self._growing(native, "message"), native)
+        return (RefusalDelta(part, string(native, "delta")),)
+
+    def _reasoning_delta(self, native: Native) -> tuple[Event, ...]:
+        item = self._growing(native, "reasoning")
+        return (ReasoningDelta(item.item_id, string(native, "delta")),)
+
+    def _created(self, native: Native) -> tuple[Event, ...]:
+        self._named(native)
+        self._opened = True
+        return (Opened(self._response_id or ""),)
+
+    def _in_progress(self, native: Native) -> tuple[Event, ...]:
+        self._refuse_unopened("response.in_progress")
+        return self._named(native)
+
+    def _named(self, native: Native) -> tuple[Event, ...]:
+        response_id = string(record(native, "response"), "id")
+        if not response_id or SURROGATE.search(response_id):
+            raise violation(f"expected a response ID, saw {quote(response_id)}", check="opened")
+        if self._response_id is None:
+            self._response_id = response_id
+        elif response_id != self._response_id:
+            raise violation(
+                f"expected response ID {quote(self._response_id)}, saw {quote(response_id)}",
+                check="response_id",
+            )
+        return ()
+
+    def _item_added(self, native: Native) -> tuple[Event, ...]:
+        self._refuse_unopened("response.output_item.added")
+        native_item = record(native, "item")
+        item = _Item(
+            string(native_item, "id"), string(native_item, "type"), whole(native, "output_index")
+        )
+        if not item.item_id:
+            raise violation(f"expected an item ID, saw none on the {quote(item.kind)} item")
+        if item.item_id in self._items:
+            raise violation(f"item {quote(item.item_id)} was added twice")
+        if item.index is not None:
+            if item.index in self._indexes:
+                raise violation(f"output_index {quote(item.index)} is used by two items")
+            self._indexes.add(item.index)
+        self._items[item.item_id] = item
+        if item.kind != "function_call":
+            return ()
+        item.call_id, item.name = string(native_item, "call_id"), string(native_item, "name")
+        arguments = string(native_item, "arguments", "")
+        return (ToolStart(item.call_id, item.name, item.item_id, arguments),)
+
+    def _item_done(self, native: Native) -> tuple[Event, ...]:
+        native_item = record(native, "item")
+        kind = string(native_item, "type")
+        item = self._find(string(native_item, "id"), whole(native, "output_index"))
+        if item.kind != kind:
+            kinds = f"was {quote(item.kind)}, is done as {quote(kind)}"
+            raise violation(f"item {quote(item.item_id)} {kinds}")
+        if item.done:
+            raise violation(f"item {quote(item.item_id)} was done twice")
+        item.done = True
+        if kind == "function_call":
+            self._agree(item, native_item)
+            return (ToolArgsDone(item.call_id, string(native_item, "arguments")),)
+        if kind == "message":
+            parts = message_parts(item.item_id, native_item)
+            return tuple(_text_done(part) for part in parts if isinstance(part, TerminalText))
+        return ()
+
+    def _part_done(self, native: Native) -> tuple[Event, ...]:
+        item = self._item(native)
+        if item.kind != "message":
+            return ()
+        part = message_part(_part_key(item, native), record(native, "part"))
+        return (_text_done(part),) if isinstance(part, TerminalText) else ()
+
+    def _text_done(self, native: Native) -> tuple[Event, ...]:
+        part = _part_key(self._item(native, "message"), native)
+        return (TextDone(part, string(native, "text")),)
+
+    def _refusal_done(self, native: Native) -> tuple[Event, ...]:
+        part = _part_key(self._item(native, "message"), native)
+        return (TextDone(part, string(native, "refusal"), refusal=True),)
+
+    def _arguments_done(self, native: Native) -> tuple[Event, ...]:
+        item = self._item(native, "function_call")
+        self._agree(item, native)
+        return (ToolArgsDone(item.call_id, string(native, "arguments")),)
+
+    def _completed(self, native: Native) -> tuple[Event, ...]:
+        body = record(native, "response")
+        items = list(self._terminal_items(body))
+        return (
+            Completed(
+                response_id=string(body, "id"),
+                problem=body_problem(body),
+                items=tuple(item for item in items if not isinstance(item, TerminalOther)),
+                others=tuple(item for item in items if isinstance(item, TerminalOther)),
+                usage=read_usage(body.get("usage")),
+                native=self._native_turn(body),
+            ),
+        )
+
+    def _native_turn(self, body: Native) -> NativeTurn | None:
+        if self._native and any(says_more(item) for item in body["output"]):
+            return NativeTurn("responses", tuple(body["output"]))
+        return None
+
+    def _stopped(self, native: Native) -> tuple[Event, ...]:
+        body = native.get("response")
+        body = body if isinstance(body, dict) else {}
+        flat = {name: native.get(name) for name in ("code", "message")}
+        error = body.get("error") or native.get("error") or flat
+        details = body.get("incomplete_details") or {}
+        told = [said(source) for source in (details, error) if source]
+        kind = string(native, "type", "error")
+        cut = isinstance(details, dict) and details.get("reason") == "max_output_tokens"
+        usage = read_usage(body.get("usage"))
+        return (Stopped(kind, ", ".join(told) or said(None), usage, cut_by_length=cut),)
+
+    def _located(self, native: Native) -> tuple[Event, ...]:
+        self._growing(native)
+        return ()
+
+    def _refuse_unopened(self, kind: str) -> None:
+        if not self._opened:
+            raise violation(f"expected response.created first, saw {kind}", check="opened")
+
+    def _item(self, native: Native, kind: str | None = None) -> _Item:
+        item = self._find(string(native, "item_id"), whole(native, "output_index"))
+        if kind is not None and item.kind != kind:
+            seen = f"is a {quote(item.kind)}, saw {quote(native['type'])} for it"
+            raise violation(f"item {quote(item.item_id)} {seen}")
+        return item
+
+    def _growing(self, native: Native, kind: str | None = None) -> _Item:
+        item = self._item(native, kind)
+        if item.done:
+            raise violation(f"item {quote(item.item_id)} goes on after its done")
+        return item
+
+    def _find(self, item_id: str, index: int | None) -> _Item:
+        item = self._items.get(item_id)
+        if item is None:
+            self._refuse_unopened("an event of an item")
+            raise violation(f"item {quote(item_id)} was never added")
+        if index is not None and index != item.index:
+            places = f"output_index {quote(item.index)}, saw {quote(index)}"
+            raise violation(f"item {quote(item_id)} was added at {places}")
+        return item
+
+    def _agree(self, item: _Item, native: Native) -> None:
+        for field, known in (("call_id", item.call_id), ("name", item.name)):
+            seen = native.get(field)
+            if seen is not None and seen != known:
+                raise violation(
+                    f"item {quote(item.item_id)}: expected {field} {quote(known)}, "
+                    f"saw {quote(seen)}"
+                )
+
+    def _terminal_items(self, body: Native) -> Iterable[TerminalItem | TerminalOther]:
+        missing = dict(self._items)
+        places = {item_id: place for place, item_id in enumerate(self._items)}
+        output = item_list(body, "output")
+        answered = answers(output)
+        last = -1
+        for native_item in output:
+            kind = string(native_item, "type")
+            item_id = string(native_item, "id", "")
+            known = missing.get(item_id)
+            if known is not None and known.kind == kind:
+                del missing[item_id]
+                last = _refuse_disorder(known, places[item_id], last)
+            else:
+                known = None
+            if kind == "function_call":
+                yield terminal_call(native_item, native=self._native)
+                if is_of_a_program(native_item):
+                    yield TerminalOther(kind, "" if self._native else OF_A_PROGRAM)
+                continue
+            refused = ""
+            if kind == "message":
+                yield from message_parts(item_id, native_item)
+                if native_item.get("status", "completed") != "completed":
+                    refused = f"its status is {quote(native_item['status'])}"
+            else:
+                refused = refusal(native_item, answered, native=self._native)
+            if kind != "message" or refused or known is None:
+                yield TerminalOther(kind, refused, "" if known else "invented")
+        for item in missing.values():
+            if item.kind != "function_call":
+                yield TerminalOther(item.kind, fault="omitted")
+
+
+def _refuse_disorder(item: _Item, place: int, last: int) -> int:
+    # Without an index the order in which the items were added is the only one.
+    index = item.index if item.index is not None else place
+    if index < last:
+        seen = f"item {quote(item.item_id)} of output_index {index} after {last}"
+        raise violation(f"expected the final output in the streamed order, saw {seen}")
+    return index
+
+
+def _part_key(item: _Item, native: Native) -> str:
+    return f"{item.item_id}/{whole(native, 'content_index', 0)}"
+
+
+def _text_done(part: TerminalText) -> TextDone:
+    return TextDone(part.part, part.text, part.refusal)

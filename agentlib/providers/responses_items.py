@@ -1,0 +1,100 @@
+"""The items of a Responses output: which can be sent back, and which ask the host to act.
+
+Source of the rules: OpenAI's API reference, "Responses", the kinds of output item. In the
+portable form only text, refusals and function calls go back. In native replay the whole output
+goes back verbatim, with what only the provider understands; an item that asks the host for an
+act that is no function of the catalog is refused in both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+
+from agentlib.providers.fields import Native
+
+PORTABLE = frozenset({"message", "function_call"})
+
+# Kept as they came: the provider made them, and acted on them itself where there was to act.
+HOSTED = frozenset(
+    {
+        "reasoning",
+        "compaction",
+        "web_search_call",
+        "file_search_call",
+        "code_interpreter_call",
+        "image_generation_call",
+        "mcp_list_tools",
+        "mcp_call",
+        "program",
+        "program_output",
+        "shell_call_output",
+        "tool_search_output",
+    }
+)
+
+# They ask the host to act, unless their output stands in the same response: then the provider did.
+ANSWERED_BY = {"shell_call": "shell_call_output", "tool_search_call": "tool_search_output"}
+
+ASKS_THE_HOST = {
+    "computer_call": "it asks the host to use a computer",
+    "local_shell_call": "it asks the host to run a shell command",
+    "custom_tool_call": "it asks the host to run a custom tool",
+    "apply_patch_call": "it asks the host to apply a patch",
+    "mcp_approval_request": "it asks the host to approve a call",
+    "shell_call": "it asks the host to run shell commands",
+    "tool_search_call": "it asks the host to search its tools",
+}
+
+NOT_PORTABLE = "it cannot be sent back in the portable form"
+UNKNOWN = "what it asks of the host is not known"
+
+
+# A call that a hosted program made waits, in progress, for the result that its program awaits.
+OF_A_PROGRAM = "a hosted program made it, which only the native form can say"
+
+
+def is_of_a_program(item: Native) -> bool:
+    """Say whether a function call was made by a program that the provider runs."""
+    caller = item.get("caller")
+    return isinstance(caller, dict) and caller.get("type") == "program"
+
+
+def is_whole(call: Native, *, native: bool) -> bool:
+    """Say whether the status of a function call in a completed response is that of a whole one."""
+    status = call.get("status")
+    waits = native and is_of_a_program(call) and status == "in_progress"
+    return status == "completed" or waits
+
+
+def says_more(item: Native) -> bool:
+    """Say whether the portable form of `item` would lose something that the provider wants back."""
+    return item.get("type") not in PORTABLE or is_of_a_program(item) or bool(item.get("phase"))
+
+
+def answers(output: Iterable[Native]) -> frozenset[tuple[str, str]]:
+    """Return the kind and call ID of each item of `output` that answers another one."""
+    answering = [item for item in output if item.get("type") in ANSWERED_BY.values()]
+    return frozenset(
+        (item["type"], item["call_id"])
+        for item in answering
+        if isinstance(item.get("call_id"), str)
+    )
+
+
+def refusal(item: Native, answered: Container[tuple[str, str]], *, native: bool) -> str:
+    """Return why `item` cannot be sent back; empty where it can. `answered`: see `answers`."""
+    kind = item["type"]
+    if kind in ANSWERED_BY and _is_answered(item, answered):
+        return "" if native else NOT_PORTABLE
+    if kind in ASKS_THE_HOST:
+        return ASKS_THE_HOST[kind]
+    if kind not in HOSTED:
+        return UNKNOWN
+    return "" if native else NOT_PORTABLE
+
+
+def _is_answered(item: Native, answered: Container[tuple[str, str]]) -> bool:
+    if item["type"] == "tool_search_call" and item.get("execution") == "server":
+        return True
+    call_id = item.get("call_id")
+    return isinstance(call_id, str) and (ANSWERED_BY[item["type"]], call_id) in answered
