@@ -1,0 +1,105 @@
+"""The fixtures: what each scenario says comes of its streams is what comes of them."""
+
+import json
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from agentlib.conversation import Catalog
+from agentlib.errors import ResponseFailure
+from agentlib.gate import CHECK_NAMES
+from agentlib.providers.reading import ResponseReader
+from agentlib.transport.capture import Capture
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+STREAMS = sorted((FIXTURES / "streams").glob("*.sse"))
+TABLE = tomllib.loads((FIXTURES / "scenarios.toml").read_text("utf-8"))
+CATALOG = Catalog.from_json(json.loads((FIXTURES / TABLE["tools"]).read_text("utf-8")))
+TURNS = [
+    pytest.param(turn, id=f"{name}-{number}")
+    for name, scenario in TABLE["scenario"].items()
+    for number, turn in enumerate(scenario["turns"], 1)
+]
+
+
+def outcome(turn):
+    capture = Capture.load(FIXTURES / "streams" / turn["stream"])
+    response = capture.responses[turn.get("response", 1) - 1]
+    reader = ResponseReader(capture.provider, CATALOG)
+    decision = None
+    try:
+        for event in response.events:
+            decision = reader.accept(event.data) or decision
+        if response.fault:
+            reader.fault(response.fault)
+        reader.end()
+    except ResponseFailure as failure:
+        return {"verdict": "rejected", "check": failure.check, "event": failure.event, "calls": []}
+    calls = [call.name for call in decision.calls]
+    return {"verdict": "released", "event": reader.events, "calls": calls}
+
+
+@pytest.mark.parametrize("turn", TURNS)
+def test_what_must_come_of_each_turn_does(turn):
+    told = {key: turn[key] for key in ("verdict", "check", "event", "calls") if key in turn}
+
+    assert outcome(turn) == told
+
+
+def test_every_stream_has_a_scenario_and_every_scenario_is_well_formed():
+    used = set()
+    for scenario in TABLE["scenario"].values():
+        assert set(scenario) == {"title", "shows", "turns"}
+        for turn in scenario["turns"]:
+            used.add(turn["stream"])
+            assert turn["opens"][-1] == "200"
+            assert ("check" in turn) is (turn["verdict"] == "rejected")
+            assert turn.get("check", "opened") in CHECK_NAMES
+
+    assert used == {path.name for path in STREAMS}
+
+
+@pytest.mark.parametrize("path", STREAMS, ids=lambda path: path.stem)
+def test_every_stream_says_that_it_is_authored_and_what_it_shows(path):
+    capture = Capture.load(path)
+
+    assert capture.comments[0].startswith("authored fixture — ")
+    assert capture.provider == TABLE["provider"]
+    assert [response.fault for response in capture.responses if response.fault] == []
+
+
+@pytest.mark.parametrize("path", STREAMS, ids=lambda path: path.stem)
+def test_every_response_echoes_the_tools_that_the_scenarios_expose(path):
+    capture = Capture.load(path)
+
+    for response in capture.responses:
+        echoed = Catalog.from_json(capture.catalog_json(response.number))
+        assert list(echoed) == list(CATALOG)
+
+
+def run_tests(folder):
+    command = [sys.executable, "-B", "-m", "unittest"]
+    return subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def test_the_workspace_fails_until_the_edit_of_the_whole_run_repairs_it(tmp_path):
+    for name in ("calculator.py", "test_calculator.py"):
+        text = (FIXTURES / TABLE["workspace"] / name).read_text("utf-8")
+        (tmp_path / name).write_text(text, "utf-8")
+    turn = TABLE["scenario"]["success"]["turns"][1]
+    reader = ResponseReader("responses", CATALOG)
+    for event in Capture.load(FIXTURES / "streams" / turn["stream"]).events:
+        decision = reader.accept(event.data)
+    edit = decision.calls[0].arguments
+    target = tmp_path / edit["path"]
+    before = target.read_text("utf-8")
+
+    assert before.count(edit["old"]) == 1
+    assert "failures=1" in run_tests(tmp_path).stderr
+    target.write_text(before.replace(edit["old"], edit["new"]), "utf-8")
+    assert run_tests(tmp_path).returncode == 0
