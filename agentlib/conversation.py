@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from agentlib.errors import CatalogError, EncodingError
-from agentlib.jsonvalues import FrozenObject, freeze, quote, thaw
+from agentlib.jsonvalues import FrozenObject, dumps, freeze, quote, thaw
 from agentlib.schemas import (
     Validator,
     problem,
@@ -90,6 +90,10 @@ class Message:
         if self.role != "assistant" and (self.calls or self.refusal):
             raise EncodingError(f"only an assistant calls tools or refuses; this is {self.role}")
 
+    def __repr__(self) -> str:
+        said = ((name, getattr(self, name)) for name in self.__slots__)
+        return f"Message({', '.join(f'{name}={value!r}' for name, value in said if value)})"
+
     @property
     def all_calls(self) -> tuple[ToolCall | RejectedCall, ...]:
         """The calls that need a result: the released ones, then the rejected ones."""
@@ -122,6 +126,7 @@ def check_history(history: Sequence[Entry]) -> None:
     waiting: dict[str, None] = {}
     seen: set[str] = set()
     for number, entry in enumerate(history, 1):
+        _refuse_foreign(entry, number)
         if isinstance(entry, ToolResult):
             if entry.call_id not in waiting:
                 kind = "a second result" if entry.call_id in seen else "a result without a call"
@@ -137,6 +142,17 @@ def check_history(history: Sequence[Entry]) -> None:
             seen.add(call.call_id)
             waiting[call.call_id] = None
     _refuse_waiting(waiting, "the history ends before")
+
+
+def _refuse_foreign(entry: object, number: int) -> None:
+    texts: tuple[object, ...] = (None,)
+    if isinstance(entry, ToolResult):
+        texts = (entry.call_id, entry.output)
+    elif isinstance(entry, Message):
+        texts = (entry.text, entry.refusal)
+    if not all(isinstance(text, str) for text in texts):
+        reason = "expected a message or a tool result, of text"
+        raise EncodingError(f"entry {number}: {reason}; saw {quote(entry)}")
 
 
 def _refuse_waiting(waiting: Mapping[str, None], when: str) -> None:
@@ -197,11 +213,8 @@ class Catalog:
             if tool.name in self._tools:
                 raise CatalogError(f"tool {quote(tool.name)} stands twice in the catalog")
             self._tools[tool.name] = tool
-            try:
-                if not captured:
-                    self._validators[tool.name] = validator(thaw(tool.parameters))
-            except ValueError as error:
-                raise CatalogError(f"tool {quote(tool.name)}: {error}") from error
+            if not captured:
+                self._validators[tool.name] = _checked(tool)
 
     @classmethod
     def from_json(cls, tools: object, *, captured: bool = False) -> Catalog:
@@ -256,6 +269,14 @@ class Catalog:
 
     def __repr__(self) -> str:
         return f"Catalog({', '.join(self._tools)})"
+
+
+def _checked(tool: ToolSpec) -> Validator:
+    try:
+        f"{tool.description}{dumps(tool.parameters)}".encode()
+        return validator(thaw(tool.parameters))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise CatalogError(f"tool {quote(tool.name)}: {error}") from error
 
 
 def _is_hosted(entry: object) -> bool:

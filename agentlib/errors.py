@@ -104,7 +104,7 @@ class ResponseFailure(AgentlibError):
         self.calls: tuple[RejectedCall, ...] = ()
 
     def __str__(self) -> str:
-        where = f"event {self.event}: " if self.event is not None else ""
+        where = f"event {self.event}: " if self.event else ""
         return f"{where}{self.reason} [{self.check}]"
 
 

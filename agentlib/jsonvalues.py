@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Never
@@ -18,6 +19,7 @@ from typing import Any, Never
 MAX_NESTING = 64
 
 SURROGATE = re.compile("[\ud800-\udfff]")
+SURROGATE_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 # Characters that show nothing, or turn the text around: controls, zero widths, directions, tags.
 INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
@@ -178,8 +180,8 @@ _TOO_DEEP = f"it nests deeper than {MAX_NESTING} levels"
 def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) != len(pairs):
-        seen: set[str] = set()
-        twice = next(name for name, _ in pairs if name in seen or seen.add(name))
+        counts = Counter(name for name, _ in pairs)
+        twice = next(name for name in value if counts[name] > 1)
         raise StrictJSONError(f"the name {quote(twice)} stands twice in one object")
     return value
 
@@ -217,8 +219,9 @@ def _refuse_depth(text: str, value: Any) -> None:
     if text.count("{") + text.count("[") <= MAX_NESTING:
         return
     level = [value]
-    for _ in range(MAX_NESTING + 1):
-        level = [inner for outer in level for inner in _children(outer)]
+    for _ in range(MAX_NESTING):
+        inside = (inner for outer in level for inner in _children(outer))
+        level = [inner for inner in inside if isinstance(inner, dict | list)]
         if not level:
             return
     raise StrictJSONError(_TOO_DEEP)

@@ -9,7 +9,9 @@ one is left alone. jsonschema is imported at first use.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
+from types import ModuleType
 from typing import Any, Protocol
 
 from agentlib.jsonvalues import quote, shorten
@@ -51,10 +53,9 @@ def validator(schema: Mapping[str, Any], *, check: bool = True) -> Validator:
     Raises ValueError where it is not a JSON Schema of draft 2020-12, unless `check` is False:
     checking costs far more than evaluating.
     """
-    import jsonschema
     from referencing import Registry
 
-    kind = jsonschema.Draft202012Validator
+    kind: Any = _import_jsonschema().Draft202012Validator
     try:
         if check:
             kind.check_schema(schema)
@@ -63,7 +64,24 @@ def validator(schema: Mapping[str, Any], *, check: bool = True) -> Validator:
     except Exception as error:  # a pattern, for one, can break `re` in ways of its own
         reason = shorten(str(getattr(error, "message", error)), MAX_PROBLEM_CHARACTERS)
         raise ValueError(f"not a JSON Schema (draft 2020-12): {reason}") from error
-    return kind(schema, registry=Registry())
+    made: Validator = kind(schema, registry=Registry())
+    return made
+
+
+def _import_jsonschema() -> ModuleType:
+    # Where JupyterLab is installed, so is a checker of IRIs, which builds its grammar at import:
+    # three seconds, for a format that nothing here checks. jsonschema does without it.
+    missing = "rfc3987_syntax"
+    if "jsonschema" in sys.modules or missing in sys.modules:
+        import jsonschema
+
+        return jsonschema
+    sys.modules[missing] = None  # type: ignore[assignment]
+    try:
+        import jsonschema
+    finally:
+        del sys.modules[missing]
+    return jsonschema
 
 
 def problem(checker: Validator, value: Any) -> str | None:
@@ -116,13 +134,38 @@ _ONE_SCHEMA = frozenset(("items", "additionalProperties"))
 _NAMED_SCHEMAS = frozenset(("properties",))
 _LISTED_SCHEMAS = frozenset(("allOf", "anyOf", "oneOf", "prefixItems"))
 _PLAIN = frozenset(
-    ("type", "required", "enum", "const", "multipleOf", "minimum", "maximum", "minLength")
-    + ("exclusiveMinimum", "exclusiveMaximum", "maxLength", "minItems", "maxItems")
-    + ("minProperties", "maxProperties")
+    [
+        "type",
+        "required",
+        "enum",
+        "const",
+        "multipleOf",
+        "minimum",
+        "maximum",
+        "exclusiveMinimum",
+        "exclusiveMaximum",
+        "minLength",
+        "maxLength",
+        "minItems",
+        "maxItems",
+        "minProperties",
+        "maxProperties",
+    ]
 )
 _SAYS_NOTHING = frozenset(
-    ("$schema", "$comment", "title", "description", "default", "examples", "deprecated")
-    + ("readOnly", "writeOnly", "format", "strict")
+    [
+        "$schema",
+        "$comment",
+        "title",
+        "description",
+        "default",
+        "examples",
+        "deprecated",
+        "readOnly",
+        "writeOnly",
+        "format",
+        "strict",
+    ]
 )
 
 
@@ -146,4 +189,3 @@ _INERT = frozenset(
         "strict",
     }
 )
-

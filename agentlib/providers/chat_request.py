@@ -72,7 +72,10 @@ def _encode(entry: Entry, number: int) -> dict[str, Any]:
 
 def _encode_assistant(entry: Message, number: int) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": entry.text or None}
-    if entry.refusal:
+    if entry.refusal and not (entry.text or entry.all_calls):
+        # The content is required where there is no call, and a refusal may stand in it alone.
+        message["content"] = [{"type": "refusal", "refusal": entry.refusal}]
+    elif entry.refusal:
         message["refusal"] = entry.refusal
     if entry.all_calls:
         message["tool_calls"] = [_encode_call(call, number) for call in entry.all_calls]

@@ -41,7 +41,8 @@ _TABLE = (
         name="corrected-by-done",
         does="its deltas are not what it means; what restates them later is",
         seen="vLLM until June 2026, whose parser kept the last fragments of a call for its done; "
-        "gateways whose deltas hold {} and whose item holds the arguments",
+        "gateways whose deltas hold {} and whose item holds the arguments, or whose text's done "
+        "is always empty",
         checks=("lifecycle", "texts_equal", "calls_equal"),
         relaxes="the later authority wins: the terminal event, before the item's done, before the "
         "arguments' done, before the deltas",
@@ -52,8 +53,9 @@ _TABLE = (
     Flag(
         name="missing-opening",
         does="it never says response.created, or no chunk of it has a response ID",
-        seen="OpenVINO Model Server (Chat, no ID in any chunk); OpenAI's o1-pro in March 2025 "
-        "(Responses, without response.created)",
+        seen="OpenVINO Model Server, Text Generation Inference (Chat); OpenAI's o1-pro in March "
+        "2025 (Responses), where response.completed came alone: that stays refused, since "
+        "nothing of it was streamed",
         checks=("opened",),
         relaxes="a local response ID is made, which no request can continue from",
         protects="a second opening, a later ID that changes, and everything else is still refused",

@@ -46,7 +46,7 @@ def whole(native: Native, name: str, default: int | None = None) -> int | None:
     value = native.get(name)
     if value is None:
         return default
-    if type(value) is not int or value < 0:
+    if type(value) is not int or not 0 <= value < MAX_COUNT:
         raise violation(f"expected a whole number as {name}, saw {quote(value)}")
     return value
 

@@ -82,7 +82,8 @@ class MessagesTranslator:
 
     def is_meaningful(self, native: Native) -> bool:
         """Say whether an event shows that the message goes on; a ping does not."""
-        return native.get("type") in self._handlers
+        kind = native.get("type")
+        return isinstance(kind, str) and kind in self._handlers
 
     def translate(self, native: Native) -> tuple[Event, ...]:
         """Return the neutral events that `native`, one decoded event, stands for."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from agentlib.conversation import Catalog, Entry, Message, ToolResult, check_history
 from agentlib.errors import EncodingError
-from agentlib.jsonvalues import quote, thaw
+from agentlib.jsonvalues import dumps, quote, thaw
 from agentlib.providers.requests import MAX_OUTPUT_TOKENS, refuse_name, refuse_surrogates
 
 # The API reference's form of a call's ID.
@@ -87,6 +87,7 @@ def _blocks(entry: Entry, number: int) -> list[dict[str, Any]]:
     for call in entry.calls:
         refuse_name(call.name, f"entry {number}")
         _refuse_call_id(call.call_id, number)
+        refuse_surrogates(dumps(call.arguments), number)
         blocks.append(
             {
                 "type": "tool_use",

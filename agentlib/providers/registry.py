@@ -9,7 +9,6 @@ from agentlib.conversation import Catalog, Entry
 from agentlib.errors import UnknownProvider
 from agentlib.providers.chat import ChatTranslator
 from agentlib.providers.chat_request import encode_request as encode_chat
-from agentlib.providers.compat import tolerant
 from agentlib.providers.fields import TranslatorOptions
 from agentlib.providers.messages import MessagesTranslator
 from agentlib.providers.messages_request import encode_request as encode_messages
@@ -93,4 +92,8 @@ def make_translator(
     """
     options = options or TranslatorOptions()
     translator = find_provider(name).translator(options)
-    return tolerant(translator, name, options.compat, note) if options.compat else translator
+    if not options.compat:
+        return translator
+    from agentlib.providers.compat import tolerant
+
+    return tolerant(translator, name, options.compat, note)

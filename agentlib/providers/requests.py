@@ -17,8 +17,17 @@ TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
 def argument_text(call: ToolCall | RejectedCall) -> str:
-    """Return a call's arguments as text: an object as JSON, a rejected one's as they came."""
-    return call.arguments if isinstance(call, RejectedCall) else dumps(call.arguments)
+    """Return a call's arguments as text: an object as JSON, a rejected one's as they came.
+
+    Raises EncodingError for what is no JSON value, such as NaN or a set.
+    """
+    if isinstance(call, RejectedCall):
+        return call.arguments
+    try:
+        return dumps(call.arguments)
+    except (TypeError, ValueError, RecursionError) as error:
+        where = f"call {quote(call.call_id)} of {quote(call.name)}"
+        raise EncodingError(f"{where}: its arguments are not JSON: {error}") from error
 
 
 def is_strict(schema: Mapping[str, Any]) -> bool:
@@ -28,6 +37,7 @@ def is_strict(schema: Mapping[str, Any]) -> bool:
         schema.get("type") == "object"
         and schema.get("additionalProperties") is False
         and sorted(schema.get("required", [])) == sorted(properties)
+        and all(isinstance(p, dict) for p in properties.values())
         and all(set(p) <= {"type", "description"} for p in properties.values())
         and all(p.get("type") == "string" for p in properties.values())
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from agentlib.conversation import NativeTurn
+from agentlib.conversation import NativeTurn, Usage
 from agentlib.jsonvalues import SURROGATE, quote
 from agentlib.providers.fields import (
     Native,
@@ -77,6 +77,7 @@ class ResponsesTranslator:
     trailing = False
 
     def __init__(self, options: TranslatorOptions | None = None) -> None:
+        self.usage: Usage | None = None
         self._native = (options or TranslatorOptions()).native
         self._response_id: str | None = None
         self._opened = False
@@ -238,6 +239,7 @@ class ResponsesTranslator:
 
     def _completed(self, native: Native) -> tuple[Event, ...]:
         body = record(native, "response")
+        self.usage = read_usage(body.get("usage"))
         items = list(self._terminal_items(body))
         return (
             Completed(
@@ -245,7 +247,7 @@ class ResponsesTranslator:
                 problem=body_problem(body),
                 items=tuple(item for item in items if not isinstance(item, TerminalOther)),
                 others=tuple(item for item in items if isinstance(item, TerminalOther)),
-                usage=read_usage(body.get("usage")),
+                usage=self.usage,
                 native=self._native_turn(body),
             ),
         )
@@ -258,14 +260,14 @@ class ResponsesTranslator:
     def _stopped(self, native: Native) -> tuple[Event, ...]:
         body = native.get("response")
         body = body if isinstance(body, dict) else {}
-        flat = {name: native.get(name) for name in ("code", "message")}
+        flat = {name: native[name] for name in ("code", "message") if native.get(name)}
         error = body.get("error") or native.get("error") or flat
         details = body.get("incomplete_details") or {}
         told = [said(source) for source in (details, error) if source]
         kind = string(native, "type", "error")
         cut = isinstance(details, dict) and details.get("reason") == "max_output_tokens"
-        usage = read_usage(body.get("usage"))
-        return (Stopped(kind, ", ".join(told) or said(None), usage, cut_by_length=cut),)
+        self.usage = read_usage(body.get("usage"))
+        return (Stopped(kind, ", ".join(told) or said(None), self.usage, cut_by_length=cut),)
 
     def _located(self, native: Native) -> tuple[Event, ...]:
         self._growing(native)
@@ -330,7 +332,7 @@ class ResponsesTranslator:
             refused = ""
             if kind == "message":
                 yield from message_parts(item_id, native_item)
-                if native_item.get("status", "completed") != "completed":
+                if native_item.get("status") not in (None, "completed"):
                     refused = f"its status is {quote(native_item['status'])}"
             else:
                 refused = refusal(native_item, answered, native=self._native)

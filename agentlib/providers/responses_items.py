@@ -8,7 +8,7 @@ act that is no function of the catalog is refused in both.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 
 from agentlib.providers.fields import Native
 
@@ -56,7 +56,7 @@ OF_A_PROGRAM = "a hosted program made it, which only the native form can say"
 def is_of_a_program(item: Native) -> bool:
     """Say whether a function call was made by a program that the provider runs."""
     caller = item.get("caller")
-    return isinstance(caller, dict) and caller.get("type") == "program"
+    return isinstance(caller, Mapping) and caller.get("type") == "program"
 
 
 def is_whole(call: Native, *, native: bool) -> bool:

@@ -6,7 +6,7 @@ calling. A call and its result are two input items, joined by the call ID.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from agentlib.conversation import Catalog, Entry, Message, ToolResult, ToolSpec, check_history
@@ -19,6 +19,7 @@ from agentlib.providers.requests import (
     refuse_name,
     refuse_surrogates,
 )
+from agentlib.providers.responses_items import is_of_a_program
 
 
 def encode_request(
@@ -41,7 +42,7 @@ def encode_request(
         raise EncodingError("the history is empty: the API needs at least one input item")
     request: dict[str, Any] = {
         "model": model,
-        "input": [item for number, e in enumerate(history, 1) for item in _encode(e, number)],
+        "input": _encode_from(history, 0),
         "tools": [_encode_tool(tool) for tool in catalog],
         "max_output_tokens": max_output_tokens,
         "store": False,
@@ -77,9 +78,8 @@ def encode_continuation(
     if not response_id:
         return request
     _check_known(history, known)
-    new = list(enumerate(history, 1))[known:]
     request["previous_response_id"] = response_id
-    request["input"] = [item for number, entry in new for item in _encode(entry, number)]
+    request["input"] = _encode_from(history, known)
     return request
 
 
@@ -96,14 +96,30 @@ def _check_known(history: Sequence[Entry], known: int) -> None:
             )
 
 
-def _encode(entry: Entry, number: int) -> Iterable[dict[str, Any]]:
+def _encode_from(history: Sequence[Entry], first: int) -> list[dict[str, Any]]:
+    callers = dict(_callers(history))
+    return [
+        item
+        for number, entry in enumerate(history[first:], first + 1)
+        for item in _encode(entry, number, callers)
+    ]
+
+
+def _callers(history: Iterable[Entry]) -> Iterable[tuple[str, Any]]:
+    """Yield the call ID and the caller of each call that a hosted program made."""
+    for entry in history:
+        turn = entry.native if isinstance(entry, Message) else None
+        for item in turn.items if turn is not None else ():
+            if item.get("type") == "function_call" and is_of_a_program(item):
+                yield item["call_id"], thaw(item["caller"])
+
+
+def _encode(entry: Entry, number: int, callers: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
     if isinstance(entry, ToolResult):
         refuse_surrogates(entry.output, number)
-        yield {
-            "type": "function_call_output",
-            "call_id": entry.call_id,
-            "output": entry.output,
-        }
+        output = {"type": "function_call_output", "call_id": entry.call_id, "output": entry.output}
+        caller = callers.get(entry.call_id)
+        yield output if caller is None else {**output, "caller": caller}
         return
     if entry.native is not None and entry.native.provider == "responses":
         refuse_surrogates(dumps(entry.native.items), number)

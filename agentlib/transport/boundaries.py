@@ -93,7 +93,7 @@ def _response_id(event: Native) -> str:
 
 
 def _response_ends(event: Native) -> bool:
-    return event.get("type") in _TERMINAL
+    return _text(event.get("type")) in _TERMINAL
 
 
 def _response_begins(event: Native, so_far: _SoFar) -> bool:

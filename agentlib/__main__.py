@@ -1,0 +1,158 @@
+"""The command line: `agentlib COMMAND`, also as `python -m agentlib COMMAND`."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any, TextIO
+
+from agentlib.errors import AgentlibError
+from agentlib.providers.compat import FLAGS
+from agentlib.providers.registry import PROVIDERS
+
+USAGE, INTERRUPTED = 2, 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status; 2 for a command line that is not understood."""
+    if sys.stderr is None:
+        sys.stderr = io.StringIO()
+    options = _parser().parse_args(arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    if sys.stdout is None:
+        sys.stderr.write("agentlib: there is no standard output to write to\n")
+        return USAGE
+    try:
+        status: int = options.run(options)
+        sys.stdout.flush()
+    except AgentlibError as error:
+        sys.stderr.write(f"agentlib: {error}\n")
+        return USAGE
+    except BrokenPipeError:
+        _silence(sys.stdout)
+        return 1
+    except OSError as error:
+        sys.stderr.write(f"agentlib: {error.strerror or error}\n")
+        _silence(sys.stdout)
+        return USAGE
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return status
+
+
+def _silence(stream: TextIO) -> None:
+    # What is still buffered cannot be written, and must not raise again at exit.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="agentlib",
+        description="When has a language model finished deciding? Inspect recorded streams.",
+    )
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    _add_inspect(commands)
+    _add_lab(commands)
+    _add_live(commands)
+    return parser
+
+
+def _add_inspect(commands: Any) -> None:
+    command = commands.add_parser(
+        "inspect",
+        help="say for each recorded response whether its calls are released, and why",
+        description="Say for each response in each FILE whether its calls are released, and why. "
+        "Exit status: 0 all released, 1 some rejected, 2 usage or a missing file.",
+    )
+    command.add_argument("files", nargs="+", metavar="FILE", help="a capture; - is standard input")
+    command.add_argument("--tools", metavar="JSON", help="the catalog that the request exposed")
+    command.add_argument(
+        "--provider", choices=("auto", *PROVIDERS), default="auto", help="default: auto"
+    )
+    command.add_argument(
+        "--portable",
+        action="store_true",
+        help="refuse items that only the provider understands, such as reasoning",
+    )
+    command.add_argument(
+        "--compat",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="tolerate what a server is known to get wrong; may be repeated: " + ", ".join(FLAGS),
+    )
+    command.add_argument("--json", action="store_true", help="print one object a line")
+    command.set_defaults(run=_inspect)
+
+
+def _inspect(options: argparse.Namespace) -> int:
+    from agentlib.lab.inspection import run_inspect
+
+    return run_inspect(
+        options.files,
+        options.tools,
+        options.provider,
+        as_json=options.json,
+        out=sys.stdout,
+        native=not options.portable,
+        compat=options.compat,
+    )
+
+
+def _add_lab(commands: Any) -> None:
+    command = commands.add_parser(
+        "lab",
+        help="play the failure laboratory's scenarios, offline",
+        description="Play scenarios from opening to tools, offline and without a key. Exit status: "
+        "0 each came out as it must, 1 an unexpected success, failure or execution.",
+    )
+    command.add_argument("--scenario", default="all", metavar="NAME", help="default: all")
+    command.set_defaults(run=_lab)
+
+
+def _lab(options: argparse.Namespace) -> int:
+    from agentlib.lab.laboratory import run_lab
+
+    return run_lab(options.scenario, sys.stdout)
+
+
+def _add_live(commands: Any) -> None:
+    command = commands.add_parser(
+        "live",
+        help="run the task against a real provider; sends data, and can cost money",
+        description="Run the fixture's task against a real provider. Reads OPENAI_API_KEY and "
+        "OPENAI_BASE_URL. Exit status: 0 the model answered, 1 the provider failed or the turns "
+        "ran out, 2 no key, no SDK, or a file that cannot be written.",
+    )
+    command.add_argument("--model", required=True, help="for example gpt-4.1-mini")
+    command.add_argument(
+        "--allow-execution",
+        action="store_true",
+        help="expose and allow edit and test; without it, list and read only",
+    )
+    command.add_argument("--record", metavar="FILE", help="write the streams to a capture file")
+    command.add_argument("--max-turns", type=_positive, default=10, metavar="N", help="default: 10")
+    command.set_defaults(run=_live)
+
+
+def _live(options: argparse.Namespace) -> int:
+    from agentlib.lab.live import LiveOptions, run_live
+
+    chosen = LiveOptions(options.model, options.allow_execution, options.record, options.max_turns)
+    return run_live(chosen, sys.stdout)
+
+
+def _positive(text: str) -> int:
+    number = int(text) if text.isascii() and text.isdecimal() else 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"expected a number from 1 on, saw {text!r}")
+    return number
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,133 @@
+"""The one clock: what the time is, how to wait, and a timer that can be moved while it runs.
+
+`LoopClock` is the event loop's own. `VirtualClock` is for a replay and a test: waiting takes no
+time, it only moves the hands, and a timer goes off where the hands pass it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from operator import attrgetter
+from typing import Protocol
+
+import anyio
+import anyio.lowlevel
+
+
+class Timer(Protocol):
+    """A moment at which the body of a `with` is ended, without an error; `expired` says if so."""
+
+    @property
+    def expired(self) -> bool:
+        """Whether the timer ended the body."""
+        ...
+
+    def move(self, at: float) -> None:
+        """Set the moment, in seconds of the clock."""
+        ...
+
+
+class Clock(Protocol):
+    """What the runtime needs to know of time; all numbers are seconds."""
+
+    def now(self) -> float:
+        """Return the time; only differences mean something."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        ...
+
+    def timer(self, at: float) -> AbstractContextManager[Timer]:
+        """Return a timer for the body of a `with`."""
+        ...
+
+
+class _LoopTimer:
+    def __init__(self, scope: anyio.CancelScope) -> None:
+        self._scope = scope
+
+    @property
+    def expired(self) -> bool:
+        return self._scope.cancelled_caught
+
+    def move(self, at: float) -> None:
+        self._scope.deadline = at
+
+
+class LoopClock:
+    """The event loop's clock, on asyncio and trio."""
+
+    def now(self) -> float:
+        """Return the event loop's time."""
+        return anyio.current_time()
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait; a cancelled caller is woken at once."""
+        await anyio.sleep(seconds)
+
+    @contextmanager
+    def timer(self, at: float) -> Iterator[Timer]:
+        """Return a timer whose body is cancelled at its moment."""
+        with anyio.CancelScope(deadline=at) as scope:
+            yield _LoopTimer(scope)
+
+
+class _Expired(BaseException):
+    """Ends the body of a virtual timer; like a cancellation, no `except Exception` stops it."""
+
+    def __init__(self, timer: _VirtualTimer) -> None:
+        self.timer = timer
+
+
+class _VirtualTimer:
+    def __init__(self, at: float) -> None:
+        self.at = at
+        self.expired = False
+        self.task = anyio.get_current_task().id
+
+    def move(self, at: float) -> None:
+        self.at = at
+
+
+class VirtualClock:
+    """A clock whose hands move only when somebody sleeps; `slept` keeps every wait asked for."""
+
+    def __init__(self) -> None:
+        self.slept: list[float] = []
+        self._now = 0.0
+        self._timers: list[_VirtualTimer] = []
+
+    def now(self) -> float:
+        """Return where the hands stand, from 0."""
+        return self._now
+
+    async def sleep(self, seconds: float) -> None:
+        """Move the hands; end the body of the first timer that they pass, if it is this task's.
+
+        Of two with one moment the outer one comes first.
+        """
+        self.slept.append(seconds)
+        await anyio.lowlevel.checkpoint()
+        before, self._now = self._now, self._now + seconds
+        task = anyio.get_current_task().id
+        passed = [t for t in self._timers if t.at <= self._now and t.task == task]
+        if passed:
+            first = min(passed, key=attrgetter("at"))
+            self._now = max(before, first.at)
+            raise _Expired(first)
+
+    @contextmanager
+    def timer(self, at: float) -> Iterator[Timer]:
+        """Return a timer whose body ends where a sleep passes its moment."""
+        timer = _VirtualTimer(at)
+        self._timers.append(timer)
+        try:
+            yield timer
+        except _Expired as expired:
+            if expired.timer is not timer:
+                raise
+            timer.expired = True
+        finally:
+            self._timers.remove(timer)

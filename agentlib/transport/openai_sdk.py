@@ -1,0 +1,255 @@
+"""Drive the OpenAI SDK, the one place that imports it.
+
+The SDK opens the stream: its client knows keys, proxies and headers. The bytes of the answer are
+then read here, by this project's own decoder: the same rules as for a recorded stream, strict
+JSON, strict UTF-8, and a bound on one event that applies before anything is buffered. The SDK's
+retries are off, since the opening loop owns them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Mapping
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+from agentlib.errors import IdleTimeout, OpenFailure, ProtocolViolation, StreamCut
+from agentlib.jsonvalues import quote
+from agentlib.transport.bodies import bound_refusal, end_early
+from agentlib.transport.opening import QUOTA_CODES, retry_after
+from agentlib.transport.recorder import REDACTED
+from agentlib.transport.sse import (
+    MAX_EVENT_BYTES,
+    EventStreamDecoder,
+    EventStreamError,
+    ServerSentEvent,
+    decode_event,
+)
+
+if TYPE_CHECKING:
+    from openai import APIStatusError, AsyncOpenAI, AsyncStream
+
+# As long as the SDK may wait for the connection, and then for each piece of the answer.
+SDK_TIMEOUT_SECONDS = 30.0
+# Compressed, a small packet can unpack to gigabytes before any bound is applied.
+PLAIN_BYTES = {"accept-encoding": "identity"}
+EVENT_STREAM = "text/event-stream"
+# Errors that the SDK calls a failed connection, and that the same request would meet again.
+NOT_OF_THE_NETWORK = frozenset({"LocalProtocolError", "TooManyRedirects", "UnsupportedProtocol"})
+
+Tee = Callable[[bytes], None]
+# The endpoint of the SDK's client that speaks each provider's API.
+ENDPOINTS: dict[str, Callable[[Any], Any]] = {
+    "responses": attrgetter("responses.create"),
+    "chat": attrgetter("chat.completions.create"),
+}
+
+
+class OpenAITransport:
+    """Opens streams through the OpenAI SDK.
+
+    `client` is used as it is given, and stays the caller's to close; without one, a client is
+    made from OPENAI_API_KEY and OPENAI_BASE_URL, or the arguments, and `aclose` closes it. `tee`
+    is handed the bytes of each stream as they come. Raises OpenFailure where there is no key.
+    """
+
+    def __init__(
+        self,
+        client: AsyncOpenAI | None = None,
+        *,
+        provider: str = "responses",
+        api_key: str | None = None,
+        base_url: str | None = None,
+        max_event_bytes: int = MAX_EVENT_BYTES,
+        tee: Tee | None = None,
+    ) -> None:
+        self._owned = client is None
+        self._client = client if client is not None else _make_client(api_key, base_url)
+        self._create = ENDPOINTS[provider]
+        self._max_event_bytes = max_event_bytes
+        self._tee = tee
+
+    async def open(self, request: Mapping[str, Any]) -> SDKStream:
+        """Acquire one stream by one request. Raises OpenFailure, with the SDK's error chained."""
+        import openai
+
+        client = self._client.with_options(max_retries=0, timeout=SDK_TIMEOUT_SECONDS)
+        try:
+            stream = await self._create(client)(**request, extra_headers=PLAIN_BYTES)
+        except openai.APIStatusError as error:
+            raise self._refused(error) from error
+        except openai.APIConnectionError as error:
+            lasts = any(type(each).__name__ in NOT_OF_THE_NETWORK for each in _chain(error))
+            raise OpenFailure(f"no connection: {describe(error)}", retryable=not lasts) from error
+        except Exception as error:  # what the HTTP library raises where the SDK does not look
+            raise _unforeseen(error) from error
+        decoder = EventStreamDecoder(self._max_event_bytes)
+        return SDKStream(stream, decoder, self._tee, self._client.api_key)
+
+    async def aclose(self) -> None:
+        """Close the client, where this transport made it."""
+        if self._owned:
+            await self._client.close()
+
+    def _refused(self, error: APIStatusError) -> OpenFailure:
+        # Some servers name the reason as the type alone.
+        words = [word for word in (error.code, error.type) if isinstance(word, str) and word]
+        code = next((word for word in words if word in QUOTA_CODES), next(iter(words), None))
+        return _refusal(
+            error.status_code,
+            quote(_scrubbed(error.message, self._client.api_key)),
+            error.response.headers,
+            _scrubbed(code, self._client.api_key) if code is not None else None,
+        )
+
+
+class SDKStream:
+    """An acquired stream of the SDK: decoded native events, and None for bytes without one."""
+
+    def __init__(
+        self,
+        stream: AsyncStream[Any],
+        decoder: EventStreamDecoder,
+        tee: Tee | None,
+        secret: str = "",
+    ) -> None:
+        self._stream = stream
+        self._decoder = decoder
+        self._tee = tee
+        self._secret = secret
+        self._chunks: AsyncIterator[bytes] = stream.response.aiter_raw()
+        self._ready: deque[ServerSentEvent] = deque()
+        self._fault: EventStreamError | None = None
+        self._started = False
+        self.done = False
+
+    def __aiter__(self) -> SDKStream:
+        """Return the stream itself: it can be read once."""
+        return self
+
+    async def __anext__(self) -> Mapping[str, Any] | None:
+        """Return the next event. Raises a ResponseFailure where reading fails."""
+        if not self._started:
+            self._started = True
+            self._refuse_other_content()
+        if not self._ready:
+            if self._fault is not None:
+                raise _violation(self._fault) from self._fault
+            await self._fill()
+        if not self._ready:
+            return None
+        event = self._ready.popleft()
+        self.done = self.done or event.done
+        if event.empty or event.done:
+            return None
+        try:
+            native = decode_event(event)
+            if self._secret in event.data and _tells_of_an_error(native):
+                # Nothing of it is ever released; its text goes into messages and logs.
+                native = decode_event(event._replace(data=_scrubbed(event.data, self._secret)))
+        except EventStreamError as error:
+            raise _violation(error) from error
+        return native
+
+    async def aclose(self) -> None:
+        """Close the HTTP response; a connection with unread bytes is not used again."""
+        try:
+            await self._stream.close()
+        finally:
+            await end_early(self._chunks)
+
+    async def _fill(self) -> None:
+        try:
+            chunk = await anext(self._chunks)
+        except StopAsyncIteration:
+            raise
+        except Exception as error:
+            if type(error).__name__.endswith("Timeout"):
+                reason = f"no byte came for {SDK_TIMEOUT_SECONDS:g} s: {describe(error)}"
+                raise IdleTimeout(reason, check="completed") from error
+            reason = f"the connection failed before the terminal event: {describe(error)}"
+            raise StreamCut(reason, check="completed") from error
+        if self._tee is not None:
+            self._tee(chunk)
+        try:
+            self._ready.extend(self._decoder.feed(chunk))
+        except EventStreamError as error:
+            self._ready.extend(error.events)
+            self._fault = error
+
+    def _refuse_other_content(self) -> None:
+        headers = self._stream.response.headers
+        seen = headers.get("content-type", "")
+        if seen.split(";")[0].strip().lower() != EVENT_STREAM:
+            reason = f"expected content of type {EVENT_STREAM}, saw {quote(seen)}"
+            raise ProtocolViolation(reason, check="lifecycle")
+        encoding = headers.get("content-encoding", "identity")
+        if encoding != "identity":
+            reason = f"expected plain bytes, as asked for; saw the encoding {quote(encoding)}"
+            raise ProtocolViolation(reason, check="lifecycle")
+
+
+def describe(error: BaseException) -> str:
+    """Return the kinds of an error and its causes, without their texts: these may hold secrets."""
+    names = dict.fromkeys(type(each).__name__ for each in _chain(error))
+    return ", from ".join(list(names)[:4])
+
+
+def _chain(error: BaseException) -> list[BaseException]:
+    # The error, then all causes and contexts, the nearest first.
+    found = [error]
+    for each in found:
+        before = (each.__cause__, each.__context__)
+        found += [earlier for earlier in before if earlier is not None and earlier not in found]
+    return found
+
+
+def _unforeseen(error: Exception) -> OpenFailure:
+    # A refusal whose body breaks off is a refusal all the same: its status stands in the chain.
+    answers = (getattr(each, "response", None) for each in _chain(error))
+    refused = next((answer for answer in answers if answer is not None), None)
+    if refused is None:
+        return OpenFailure(f"the SDK opened no stream: {describe(error)}")
+    return _refusal(refused.status_code, describe(error), refused.headers)
+
+
+def _refusal(
+    status: int, said: str, headers: Mapping[str, str], code: str | None = None
+) -> OpenFailure:
+    return OpenFailure(
+        f"the server answered {status}: {said}",
+        status=status,
+        code=code,
+        retry_after=retry_after(headers, time.time()),
+        retryable=status == 429 or status >= 500,
+    )
+
+
+def _tells_of_an_error(native: Mapping[str, Any]) -> bool:
+    return "error" in native or native.get("type") in ("error", "response.failed")
+
+
+def _scrubbed(text: str, secret: str) -> str:
+    return text.replace(secret, REDACTED) if secret else text
+
+
+def _violation(error: EventStreamError) -> ProtocolViolation:
+    return ProtocolViolation(error.reason, check="lifecycle")
+
+
+def _make_client(api_key: str | None, base_url: str | None) -> AsyncOpenAI:
+    import openai
+
+    # A redirect would send the conversation, and further requests, to where nobody said.
+    http_client = openai.DefaultAsyncHttpxClient(
+        follow_redirects=False, event_hooks={"response": [bound_refusal]}
+    )
+    try:
+        return openai.AsyncOpenAI(
+            api_key=api_key, base_url=base_url, max_retries=0, http_client=http_client
+        )
+    except openai.OpenAIError as error:
+        raise OpenFailure("no key: set OPENAI_API_KEY, or hand one over") from error
+    except Exception as error:
+        raise OpenFailure(f"no client could be made: {describe(error)}") from error

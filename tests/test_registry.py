@@ -1,0 +1,61 @@
+"""One row for each provider: the dispatcher finds it by name, and nothing else needs to know."""
+
+import pytest
+from wires import TOOLS, one_call, one_tool
+
+from agentlib import ResponseReader, user
+from agentlib.errors import AgentlibError, UnknownProvider
+from agentlib.providers.fields import TranslatorOptions
+from agentlib.providers.registry import PROVIDERS, find_provider, make_translator
+from agentlib.runtime.model import StreamingModel
+
+NAMES = ("responses", "chat", "messages")
+
+
+def test_the_providers_that_are_known():
+    assert tuple(PROVIDERS) == NAMES
+    for name in NAMES:
+        row = find_provider(name)
+        assert (row.name, row.title != "", row.terminal != "") == (name, True, True)
+
+
+@pytest.mark.parametrize("name", ["", "openai", "Chat", "responses ", "unknown"])
+def test_an_unknown_name_is_a_clear_error_that_lists_those_known(name):
+    for ask in (
+        lambda: find_provider(name),
+        lambda: make_translator(name),
+        lambda: ResponseReader(name),
+        lambda: StreamingModel(None, "m", provider=name),
+    ):
+        with pytest.raises(UnknownProvider) as raised:
+            ask()
+        assert str(raised.value) == (
+            f"unknown provider {name!r}; known are: responses, chat, messages"
+        )
+        assert isinstance(raised.value, AgentlibError)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_row_makes_a_fresh_translator(name):
+    first, second = (make_translator(name, TranslatorOptions()) for _ in range(2))
+    assert first is not second
+    assert type(first) is type(second)
+    assert first.finish() == ()
+    assert first.trailing is False
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_row_encodes_the_same_history(name):
+    request = find_provider(name).encode("m", [user("Hi.")], TOOLS, max_output_tokens=9)
+    assert (request["model"], request["stream"]) == ("m", True)
+    assert 9 in request.values()
+    assert "Hi." in str(request)
+    assert all(tool.name in str(request["tools"]) for tool in TOOLS)
+
+
+def test_the_adapter_is_chosen_by_the_name_alone():
+    for name, events in (("chat", one_call()), ("messages", one_tool())):
+        reader = ResponseReader(name, TOOLS)
+        found = [reader.accept(event) for event in events]
+        decision = reader.end() or found[-1]
+        assert [call.name for call in decision.calls] == ["read_file"]
