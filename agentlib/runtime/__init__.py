@@ -1,0 +1,1 @@
+"""From a history to an outcome: ask a model for one decision, run its calls, ask again."""

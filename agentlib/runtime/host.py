@@ -1,0 +1,66 @@
+"""What the host decides, and no model can: tools, approvals, checks of an answer, and policies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from agentlib.conversation import Catalog, ToolCall
+from agentlib.runtime.execution import Executor
+from agentlib.runtime.journal import Journal, MemoryJournal
+from agentlib.runtime.limits import RepairReason
+from agentlib.runtime.receipts import ClaimRule, Receipt, unsupported
+
+FALLBACK = "I could not finish this within the limits that I was given."
+
+OnMalformed: TypeAlias = Literal["stop", "repair"]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong with an answer: the class of the failure, and what the model is told."""
+
+    reason: RepairReason
+    detail: str
+
+
+AnswerCheck: TypeAlias = Callable[[str, Sequence[Receipt]], Problem | None]
+
+
+def _no_approval(_: ToolCall) -> str | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """The host's side of a run.
+
+    `approval` returns why a call needs a person's approval, or None. `checks` look at an answer
+    and the receipts before it is committed; `rules` say what may be claimed on which receipt.
+    `verify`, where given, is the only thing that can call a task solved. Calls of `presentation`
+    tools go to `show` and are never executed. `on_malformed` says whether a response whose
+    arguments are wrong, or that was cut by its output limit, ends the run or costs a repair.
+    """
+
+    tools: Catalog
+    executor: Executor
+    approval: Callable[[ToolCall], str | None] = _no_approval
+    checks: tuple[AnswerCheck, ...] = ()
+    rules: tuple[ClaimRule, ...] = ()
+    verify: Callable[[str, Sequence[Receipt]], bool] | None = None
+    presentation: frozenset[str] = frozenset()
+    show: Callable[[ToolCall], None] = lambda _: None
+    journal: Journal = field(default_factory=MemoryJournal)
+    on_malformed: OnMalformed = "stop"
+    fallback: str = FALLBACK
+
+    def problem(self, answer: str, held: Sequence[Receipt]) -> Problem | None:
+        """Return the first thing that is wrong with an answer, or None."""
+        if not answer.strip():
+            return Problem("empty_answer", "Your answer was empty. Answer, or call a tool.")
+        for claim, words in unsupported(answer, held, self.rules).items():
+            detail = f"Your answer says {words!r}; nothing that was executed supports {claim}."
+            return Problem("unsupported_claim", f"{detail} Do it, or do not claim it.")
+        found = (check(answer, held) for check in self.checks)
+        return next((problem for problem in found if problem is not None), None)

@@ -1,0 +1,301 @@
+"""The bounded loop: ask for a decision, execute its calls, append their results, ask again.
+
+It learns of a model only through `complete(history, tools)`, and of tools only through their
+executor. Every run ends in one Outcome; that the model finished does not mean that the task is
+solved, and only a verified answer says so. Whatever happens, the history stays valid: a message
+with calls and the results of all of them are appended together, never one without the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import anyio
+
+from agentlib.assembly import Decision
+from agentlib.clock import Clock, LoopClock
+from agentlib.conversation import Catalog, Entry, Message, ToolCall, ToolResult, user
+from agentlib.errors import AgentlibError, EncodingError, OpenFailure, ResponseFailure
+from agentlib.jsonvalues import dumps, thaw
+from agentlib.runtime.batch import Batch
+from agentlib.runtime.events import (
+    ApprovalNeeded,
+    BudgetWarning,
+    Executed,
+    Failed,
+    LoopEvent,
+    Repaired,
+    Turned,
+    TurnStarted,
+)
+from agentlib.runtime.host import Host
+from agentlib.runtime.limits import Budget, RepairReason, RunLimits
+from agentlib.runtime.outcomes import (
+    Cancelled,
+    DeadlineExceeded,
+    Exhausted,
+    Finished,
+    Outcome,
+    ProviderFailed,
+    WaitingForApproval,
+)
+from agentlib.runtime.publication import Publication
+from agentlib.runtime.receipts import receipts
+from agentlib.runtime.state import RunState, StateError
+from agentlib.stopwatch import Stopwatch
+
+NEVER = float("inf")
+CUT = "Your response reached its output limit and was discarded. Answer again, shorter."
+
+
+class Model(Protocol):
+    """All that the loop knows of a provider."""
+
+    async def complete(self, history: Sequence[Entry], tools: Catalog) -> Decision:
+        """Return one whole decision. Raises OpenFailure or a ResponseFailure."""
+        ...
+
+
+class Run:
+    """One run: `start` it, or `resume` a saved one; how it ended is in `outcome`.
+
+    `stopwatch` is shared with a model that measures its parts. `observe` is told of each step and
+    can influence nothing. `state` is the run itself; its history is valid at any moment.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        host: Host,
+        limits: RunLimits | None = None,
+        *,
+        clock: Clock | None = None,
+        stopwatch: Stopwatch | None = None,
+        publication: Publication | None = None,
+        observe: Callable[[LoopEvent], None] = lambda _: None,
+    ) -> None:
+        self.state = RunState([])
+        self.outcome: Outcome | None = None
+        self._model = model
+        self._host = host
+        self._limits = limits or RunLimits()
+        self._clock = clock or LoopClock()
+        self._stopwatch = stopwatch or Stopwatch(self._clock)
+        self._publication = publication or Publication()
+        self._observe = observe
+        self._scope = anyio.CancelScope()
+        self._reason = ""
+        self._begun = 0.0
+
+    async def start(self, history: Sequence[Entry]) -> Outcome:
+        """Run turns on `history` until an outcome.
+
+        Only a cancellation of the caller gets out of here as an exception; `outcome` is then
+        Cancelled, and the state is as valid as after any other.
+        """
+        self.state = RunState(list(history))
+        return await self._run({})
+
+    async def resume(self, saved: str, approvals: Mapping[str, bool | str]) -> Outcome:
+        """Go on with a run that waited, each waiting call approved (True) or denied, by call ID.
+
+        A denial is its reason, or False. Raises StateError where `saved` is no saved run, where
+        an answer is missing or for another call, or where a call is not valid by the catalog.
+        """
+        self.state = RunState.from_json(saved)
+        pending = self.state.pending
+        if pending is None:
+            raise StateError("this run does not wait for an approval")
+        waiting = {call.call_id for call, _ in self._waiting(pending)}
+        if waiting != set(approvals):
+            raise StateError(f"expected an answer for each of {sorted(waiting)}, and no other")
+        self._refuse_changed(pending)
+        self._publication.committed[:] = self.state.committed
+        return await self._run(
+            {
+                call_id: answer if isinstance(answer, str) else "no reason given"
+                for call_id, answer in approvals.items()
+                if answer is not True
+            }
+        )
+
+    def cancel(self, reason: str = "cancelled by the caller") -> None:
+        """End the run from outside: it becomes Cancelled, within a second."""
+        self._reason = reason
+        self._scope.cancel()
+
+    async def _run(self, denied: Mapping[str, str]) -> Outcome:
+        self._begun = self._clock.now()
+        limit = self._limits.deadline
+        left = NEVER if limit is None else limit - self.state.elapsed
+        outcome: Outcome | None = None
+        try:
+            with self._scope, self._clock.timer(self._begun + left) as timer:
+                outcome = await self._turns(denied)
+        except BaseException:
+            self.outcome = self._end(Cancelled, reason="the caller was cancelled, or failed")
+            raise
+        if outcome is None and timer.expired:
+            outcome = self._late("deadline", limit)
+        self.outcome = outcome or self._end(Cancelled, reason=self._reason)
+        return self.outcome
+
+    async def _turns(self, denied: Mapping[str, str]) -> Outcome:
+        if self.state.pending is not None:
+            await self._execute(self.state.pending, denied)
+        while True:
+            budget = self.state.account.exhausted(self._limits)
+            if budget is not None:
+                return self._exhausted(budget)
+            outcome = await self._turn()
+            if outcome is not None:
+                return outcome
+
+    async def _turn(self) -> Outcome | None:
+        account = self.state.account
+        account.turns += 1
+        self._observe(TurnStarted(account.turns, len(self.state.history)))
+        seconds = self._limits.turn_deadline
+        try:
+            decision = await self._decide(seconds)
+        except (OpenFailure, EncodingError, ResponseFailure) as failure:
+            return self._failed(failure)
+        if decision is None:
+            return self._late("turn_deadline", seconds)
+        account.add(decision.usage, self._limits.prices)
+        self._observe(Turned(account.turns, decision))
+        return await self._act(decision) if decision.calls else self._answer(decision)
+
+    async def _decide(self, seconds: float | None) -> Decision | None:
+        decision: Decision | None = None
+        with self._clock.timer(NEVER if seconds is None else self._clock.now() + seconds):
+            decision = await self._model.complete(tuple(self.state.history), self._host.tools)
+        return decision  # noqa: RET504 - a timer may have ended the `with` before it was set
+
+    async def _act(self, decision: Decision) -> Outcome | None:
+        message = self.state.wait_for(decision)
+        self._publication.narrate(decision.text)
+        waiting = tuple(self._waiting(message))
+        if waiting:
+            self._observe(ApprovalNeeded(waiting))
+            self._save_time()
+            return self._end(WaitingForApproval, waiting=waiting, saved=self._saved())
+        await self._execute(message, {})
+        return None
+
+    async def _execute(self, message: Message, denied: Mapping[str, str]) -> None:
+        batch = Batch(
+            self.state.run_id,
+            message.calls,
+            self._host,
+            self._limits,
+            self._clock,
+            denied,
+        )
+        turn = self.state.account.turns
+        self._stopwatch.switch("tool")
+        try:
+            await batch.execute(lambda execution: self._observe(Executed(turn, execution)))
+        finally:
+            self._stopwatch.stop()
+            self._stopwatch.add("queue", sum(each.waited for each in batch.executions))
+            self.state.settle(batch.executions)
+
+    def _answer(self, decision: Decision) -> Outcome | None:
+        message = decision.message()
+        if decision.refusal:
+            self.state.history.append(message)
+            self._publication.publish("refusal", decision.refusal)
+            return self._end(Finished, text=decision.refusal, verified=False, refused=True)
+        held = receipts(self.state.executions, self._host.rules)
+        problem = self._host.problem(decision.text, held)
+        if problem is not None:
+            self._publication.drop(decision.text)
+            entries = [message] if decision.text else []
+            return self._repair(problem.reason, problem.detail, [*entries, user(problem.detail)])
+        self.state.history.append(message)
+        self._publication.publish("answer", decision.text)
+        verify = self._host.verify
+        verified = verify is not None and verify(decision.text, held)
+        return self._end(Finished, text=decision.text, verified=verified)
+
+    def _failed(self, failure: AgentlibError) -> Outcome | None:
+        account = self.state.account
+        self._observe(Failed(account.turns, failure))
+        if isinstance(failure, ResponseFailure):
+            account.add(failure.usage, self._limits.prices)
+            if self._host.on_malformed == "repair" and (failure.cut_by_length or failure.calls):
+                reason: RepairReason = (
+                    "cut_by_length" if failure.cut_by_length else "malformed_arguments"
+                )
+                return self._repair(reason, failure.reason, _told(failure), failure)
+        return self._end(ProviderFailed, failure=failure)
+
+    def _repair(
+        self,
+        reason: RepairReason,
+        detail: str,
+        entries: Sequence[Entry],
+        failure: AgentlibError | None = None,
+    ) -> Outcome | None:
+        repair = self.state.account.repair(self._limits, reason, detail)
+        if repair is None:
+            return self._exhausted("repairs", failure)
+        self.state.history += entries
+        self._observe(Repaired(repair))
+        return None
+
+    def _exhausted(self, budget: Budget, failure: AgentlibError | None = None) -> Outcome:
+        self._observe(BudgetWarning(budget))
+        self._publication.publish("fallback", self._host.fallback)
+        return self._end(Exhausted, budget=budget, text=self._host.fallback, failure=failure)
+
+    def _late(self, deadline: str, seconds: float | None) -> Outcome:
+        component = self._stopwatch.ran_out_in
+        return self._end(
+            DeadlineExceeded, deadline=deadline, seconds=seconds or 0.0, component=component
+        )
+
+    def _waiting(self, message: Message) -> list[tuple[ToolCall, str]]:
+        reasons = ((call, self._host.approval(call)) for call in message.calls)
+        return [(call, reason) for call, reason in reasons if reason is not None]
+
+    def _refuse_changed(self, message: Message) -> None:
+        # A saved run was outside of this process: its calls are judged again before they run.
+        for call in message.calls:
+            if not self._host.tools.exposes(call.name):
+                raise StateError(f"tool {call.name!r} is not exposed any more")
+            wrong = self._host.tools.problem(call.name, thaw(call.arguments))
+            if wrong is not None:
+                raise StateError(f"arguments of {call.name!r}: {wrong}")
+
+    def _save_time(self) -> None:
+        self.state.elapsed += self._clock.now() - self._begun
+        self._begun = self._clock.now()
+
+    def _saved(self) -> str:
+        self.state.committed = list(self._publication.committed)
+        return self.state.to_json()
+
+    def _end(self, kind: type[Any], **rest: Any) -> Outcome:
+        self._stopwatch.stop()
+        outcome: Outcome = kind(
+            run_id=self.state.run_id,
+            history=tuple(self.state.history),
+            account=self.state.account.copy(),
+            executions=tuple(self.state.executions),
+            committed=tuple(self._publication.committed),
+            times=dict(self._stopwatch.seconds),
+            **rest,
+        )
+        return outcome
+
+
+def _told(failure: ResponseFailure) -> list[Entry]:
+    """Return the entries that tell the model why nothing of a response was executed."""
+    if not failure.calls:
+        return [user(CUT)]
+    error = dumps({"error": "not executed", "check": failure.check, "reason": failure.reason})
+    results = [ToolResult(call.call_id, error) for call in failure.calls]
+    return [Message("assistant", rejected=failure.calls), *results]

@@ -1,0 +1,96 @@
+"""How a run can end: each outcome is a class with what its caller needs next.
+
+Only `Finished` with a verified answer says that the task is solved. An evaluation that counts
+`solved` cannot mistake a run out of budget, or an answer that nobody checked, for success.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from agentlib.conversation import Entry, ToolCall
+from agentlib.errors import AgentlibError
+from agentlib.runtime.execution import Execution
+from agentlib.runtime.limits import Account, Budget
+from agentlib.runtime.publication import Committed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What every outcome has.
+
+    `history` is valid for a next request: each call in it has one result. `executions` are all
+    calls of the run, in order. `times` are seconds by component: opening, first event,
+    streaming, closing, queue, tool.
+    """
+
+    run_id: str
+    history: tuple[Entry, ...]
+    account: Account
+    executions: tuple[Execution, ...]
+    committed: tuple[Committed, ...]
+    times: Mapping[str, float]
+
+    @property
+    def solved(self) -> bool:
+        """Whether a verified answer says that the task is solved."""
+        return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished(Outcome):
+    """The model answered, and the answer was committed. `verified` is whether a check passed it."""
+
+    text: str
+    verified: bool
+    refused: bool = False
+
+    @property
+    def solved(self) -> bool:
+        """Whether a verified answer says that the task is solved."""
+        return self.verified and not self.refused
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingForApproval(Outcome):
+    """Released calls wait for a person; nothing of their batch was executed.
+
+    `waiting` are the calls that need an approval, each with the reason. `saved` is the whole
+    state as JSON text: another process can read it and resume the same run.
+    """
+
+    waiting: tuple[tuple[ToolCall, str], ...]
+    saved: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exhausted(Outcome):
+    """A budget is used up. `text` is the fallback that the user was shown."""
+
+    budget: Budget
+    text: str
+    failure: AgentlibError | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadlineExceeded(Outcome):
+    """A deadline passed: which one, its seconds, and the component in which the time ran out."""
+
+    deadline: str
+    seconds: float
+    component: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderFailed(Outcome):
+    """No decision came of a turn, and nothing of it was executed."""
+
+    failure: AgentlibError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cancelled(Outcome):
+    """The run was cancelled; what was executed, and what is unknown, stands in `executions`."""
+
+    reason: str

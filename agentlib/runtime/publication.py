@@ -1,0 +1,71 @@
+"""Draft and committed text: what observers may see, and what the user may.
+
+A draft goes out as it comes, to observers who know that it is one. Committed text is what the
+user sees: bytes that were sent cannot be unsent, so it goes out only when the turn is known.
+Narration before a call is held until then, and published or dropped by policy; an answer is held
+until its checks have passed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from agentlib.vocabulary import TextDelta
+
+Kind: TypeAlias = Literal["narration", "answer", "refusal", "fallback"]
+Narration: TypeAlias = Literal["publish", "drop"]
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """A text that the user may see, and what kind of text it is."""
+
+    kind: Kind
+    text: str
+
+
+class Publication:
+    """The two streams of one run.
+
+    `draft` is handed fragments of text, `commit` whole committed texts. `narration` is the policy
+    for what the model says in a turn that acts. `committed` and `dropped` keep what was decided.
+    """
+
+    def __init__(
+        self,
+        *,
+        draft: Callable[[str], None] = lambda _: None,
+        commit: Callable[[Committed], None] = lambda _: None,
+        narration: Narration = "publish",
+    ) -> None:
+        self.committed: list[Committed] = []
+        self.dropped: list[str] = []
+        self._draft = draft
+        self._commit = commit
+        self._narration = narration
+
+    def observe(self, event: object) -> None:
+        """Take an event of the stream: text goes to the draft. Fits a model's `report`."""
+        if isinstance(event, TextDelta):
+            self._draft(event.text)
+
+    def narrate(self, text: str) -> None:
+        """Decide about a text that stood beside calls, once they are known to be released."""
+        if text and self._narration == "publish":
+            self.publish("narration", text)
+        else:
+            self.drop(text)
+
+    def publish(self, kind: Kind, text: str) -> None:
+        """Commit a text whose evidence has been checked."""
+        if text:
+            committed = Committed(kind, text)
+            self.committed.append(committed)
+            self._commit(committed)
+
+    def drop(self, text: str) -> None:
+        """Keep a text from the user: nothing of it was ever committed."""
+        if text:
+            self.dropped.append(text)

@@ -1,0 +1,157 @@
+"""The route taken: a gateway, and a direct route beside it, under one access check and one ledger.
+
+A fallback is tempting where the gateway is down, and it is where access checks and accounting
+get lost. Here both routes pass the same check and are metered by the same ledger, and a route
+that cannot be metered is refused unless the caller says otherwise. Only an opening that failed
+moves on to the next route: once a stream was acquired, its failure is the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias
+
+import anyio
+import anyio.to_thread
+
+from agentlib.assembly import Decision
+from agentlib.conversation import Catalog, Entry, Usage
+from agentlib.errors import AgentlibError, OpenFailure, ResponseFailure
+from agentlib.runtime.ledger import Ledger, LedgerFailed
+from agentlib.runtime.limits import Prices
+
+State: TypeAlias = Literal["ready", "degraded", "unready"]
+
+
+class AccessDenied(AgentlibError):
+    """Raised when this caller may not use a route."""
+
+
+class UnmeteredRoute(AgentlibError):
+    """Raised when a route has no prices, so that what it costs could not be accounted for."""
+
+
+class Model(Protocol):
+    """What stands behind a route."""
+
+    async def complete(self, history: Sequence[Entry], tools: Catalog) -> Decision:
+        """Return one whole decision. Raises OpenFailure or a ResponseFailure."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A way to a model. `prices` None means that it cannot be metered.
+
+    `most_input_tokens` and `most_output_tokens` bound one request, for the reservation.
+    """
+
+    name: str
+    model: Model
+    model_name: str
+    prices: Prices | None
+    most_input_tokens: int = 20_000
+    most_output_tokens: int = 2048
+
+    def reservation(self) -> float:
+        """Return the most that one request can cost."""
+        if self.prices is None:
+            return 0.0
+        most = Usage(self.most_input_tokens, 0, self.most_output_tokens, 0)
+        return self.prices.cost(most) or 0.0
+
+    def cost(self, usage: Usage | None) -> float | None:
+        """Return what `usage` costs here, None where it cannot be told."""
+        if self.prices is None or usage is None:
+            return None
+        return self.prices.cost(usage)
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """Whether requests can be served, by which route the last one went, and if it is accounted."""
+
+    state: State
+    route: str | None
+    accounting: str
+
+
+class RoutedModel:
+    """A model behind several routes, tried in order. Fits the loop's boundary.
+
+    `access(who, route)` is asked for every route alike. `taken` lists the route of each decision.
+    """
+
+    def __init__(
+        self,
+        routes: Sequence[Route],
+        ledger: Ledger,
+        who: str,
+        access: Callable[[str, str], bool],
+        *,
+        allow_unmetered: bool = False,
+    ) -> None:
+        self.taken: list[str] = []
+        self._routes = tuple(routes)
+        self._ledger = ledger
+        self._who = who
+        self._access = access
+        self._allow_unmetered = allow_unmetered
+
+    async def complete(self, history: Sequence[Entry], tools: Catalog) -> Decision:
+        """Return the decision of the first route that opens.
+
+        Raises the last route's failure, OpenFailure, AccessDenied, UnmeteredRoute, BudgetExceeded
+        or LedgerFailed, where none did; a ResponseFailure of an acquired stream is never retried.
+        """
+        failure: AgentlibError = OpenFailure("there is no route")
+        for route in self._routes:
+            try:
+                return await self._by(route, history, tools)
+            except (OpenFailure, AccessDenied, UnmeteredRoute) as error:
+                failure = error
+        raise failure
+
+    async def readiness(self) -> Readiness:
+        """Report the route of the last decision, and whether accounting works now.
+
+        A provider that answers while the ledger is broken is degraded, not ready.
+        """
+        last = self.taken[-1] if self.taken else None
+        try:
+            await anyio.to_thread.run_sync(self._ledger.probe)
+        except LedgerFailed as error:
+            return Readiness("degraded" if last else "unready", last, str(error))
+        direct = last is not None and last != self._routes[0].name
+        return Readiness("degraded" if direct else "ready", last, "ok")
+
+    async def _by(self, route: Route, history: Sequence[Entry], tools: Catalog) -> Decision:
+        if not self._access(self._who, route.name):
+            raise AccessDenied(f"{self._who} may not use the route {route.name}")
+        if route.prices is None and not self._allow_unmetered:
+            raise UnmeteredRoute(f"the route {route.name} has no prices and cannot be metered")
+        number = await anyio.to_thread.run_sync(
+            self._ledger.reserve, self._who, route.name, route.model_name, route.reservation()
+        )
+        try:
+            decision = await route.model.complete(history, tools)
+        except OpenFailure as error:
+            await self._settle(number, f"not opened: {error.reason}", 0.0, None)
+            raise
+        except ResponseFailure as error:
+            await self._settle(number, error.reason, route.cost(error.usage), error.usage)
+            raise
+        except BaseException:
+            await self._settle(number, "cancelled, or failed in this process", None, None)
+            raise
+        await self._settle(number, "released", route.cost(decision.usage), decision.usage)
+        self.taken.append(route.name)
+        return decision
+
+    async def _settle(
+        self, number: int, outcome: str, cost: float | None, usage: Usage | None
+    ) -> None:
+        # A cancellation must not leave an attempt without its outcome.
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(self._ledger.settle, number, outcome, cost, usage)

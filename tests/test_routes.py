@@ -1,0 +1,171 @@
+"""Routes and their ledger: one access check, one metering, one spend limit."""
+
+import subprocess
+import sys
+
+import pytest
+from runs import ASKED, TOOLS, Script, says
+
+from agentlib.conversation import Usage
+from agentlib.errors import OpenFailure, StreamCut
+from agentlib.lab.scenarios import capture, tools
+from agentlib.runtime.ledger import BudgetExceeded, Ledger, LedgerFailed
+from agentlib.runtime.limits import Prices
+from agentlib.runtime.model import StreamingModel
+from agentlib.runtime.routes import AccessDenied, Route, RoutedModel, UnmeteredRoute
+from agentlib.transport.loopback import LoopbackServer
+from agentlib.transport.loopback_replies import Reply
+from agentlib.transport.openai_sdk import OpenAITransport
+from agentlib.transport.opening import RetryPolicy
+
+pytestmark = pytest.mark.anyio
+PRICES = Prices(input=1.0, cached=0.5, output=2.0)
+
+
+def route(name, *steps, prices=PRICES):
+    return Route(name, Script(*steps), f"{name}-model", prices, 1000, 1000)
+
+
+def everyone(_who, _route):
+    return True
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return Ledger(tmp_path / "ledger.sqlite", 1.0, wall=lambda: 0.0)
+
+
+async def test_the_first_route_that_opens_is_taken_and_paid(ledger):
+    model = RoutedModel([route("gateway", says("Hi")), route("direct")], ledger, "ann", everyone)
+    assert (await model.complete(ASKED, TOOLS)).text == "Hi"
+    (row,) = ledger.rows()
+    assert (row.route, row.who, row.outcome) == ("gateway", "ann", "released")
+    assert row.usage == Usage(100, 40, 10, 0)
+    assert row.cost == pytest.approx((60 * 1.0 + 40 * 0.5 + 10 * 2.0) / 1e6)
+    assert model.taken == ["gateway"]
+
+
+async def test_an_opening_that_fails_moves_on_and_is_in_the_ledger_too(ledger):
+    routes = [route("gateway", OpenFailure("down")), route("direct", says("Hi"))]
+    model = RoutedModel(routes, ledger, "ann", everyone)
+    await model.complete(ASKED, TOOLS)
+    assert [row.route for row in ledger.rows()] == ["gateway", "direct"]
+    assert ledger.rows()[0].cost == 0.0
+    assert (await model.readiness()).state == "degraded"
+
+
+async def test_a_stream_that_was_acquired_never_falls_back(ledger):
+    direct = route("direct", says("Hi"))
+    routes = [route("gateway", StreamCut("cut", check="completed")), direct]
+    with pytest.raises(StreamCut):
+        await RoutedModel(routes, ledger, "ann", everyone).complete(ASKED, TOOLS)
+    assert direct.model.asked == []
+    (row,) = ledger.rows()
+    assert row.cost is None
+    assert ledger.spent() == pytest.approx(routes[0].reservation())
+
+
+async def test_a_fallback_passes_the_same_access_check(ledger):
+    direct = route("direct", says("Hi"))
+    routes = [route("gateway", OpenFailure("down")), direct]
+    model = RoutedModel(routes, ledger, "ann", lambda _, name: name == "gateway")
+    with pytest.raises(AccessDenied):
+        await model.complete(ASKED, TOOLS)
+    assert direct.model.asked == []
+
+
+@pytest.mark.parametrize("allowed", [False, True])
+async def test_a_route_without_prices_is_refused_by_default(ledger, allowed):
+    routes = [route("gateway", OpenFailure("down")), route("direct", says("Hi"), prices=None)]
+    model = RoutedModel(routes, ledger, "ann", everyone, allow_unmetered=allowed)
+    if allowed:
+        assert (await model.complete(ASKED, TOOLS)).text == "Hi"
+    else:
+        with pytest.raises(UnmeteredRoute):
+            await model.complete(ASKED, TOOLS)
+
+
+async def test_a_budget_that_is_used_up_opens_nothing(ledger):
+    ledger.limit = route("x").reservation() / 2
+    gateway = route("gateway", says("Hi"))
+    with pytest.raises(BudgetExceeded):
+        await RoutedModel([gateway], ledger, "ann", everyone).complete(ASKED, TOOLS)
+    assert gateway.model.asked == []
+
+
+async def test_spend_survives_a_restart(ledger):
+    await RoutedModel([route("gateway", says("Hi"))], ledger, "ann", everyone).complete(
+        ASKED, TOOLS
+    )
+    again = Ledger(ledger.path, 1.0)
+    assert again.spent() == ledger.spent() > 0
+
+
+async def test_a_broken_ledger_refuses_and_is_not_ready(tmp_path):
+    folder = tmp_path / "ledger.sqlite"
+    folder.mkdir()
+    gateway = route("gateway", says("Hi"))
+    model = RoutedModel([gateway], Ledger(folder, 1.0), "ann", everyone)
+    with pytest.raises(LedgerFailed):
+        await model.complete(ASKED, TOOLS)
+    assert gateway.model.asked == []
+    assert (await model.readiness()).state == "unready"
+
+
+async def test_a_healthy_provider_with_a_broken_ledger_is_degraded(ledger):
+    model = RoutedModel([route("gateway", says("Hi"))], ledger, "ann", everyone)
+    assert (await model.readiness()).state == "ready"
+    await model.complete(ASKED, TOOLS)
+    assert (await model.readiness()).route == "gateway"
+    ledger.path.write_bytes(b"this is no database, whatever its name says" * 40)
+    readiness = await model.readiness()
+    assert (readiness.state, readiness.route) == ("degraded", "gateway")
+    assert "ledger" in readiness.accounting
+
+
+SPENDER = """
+import sys
+from agentlib.runtime.ledger import BudgetExceeded, Ledger
+ledger, made = Ledger(sys.argv[1], 1.0), 0
+for _ in range(40):
+    try:
+        number = ledger.reserve("ann", "gateway", "m", 0.05)
+    except BudgetExceeded:
+        break
+    ledger.settle(number, "released", 0.05, None)
+    made += 1
+print(made)
+"""
+
+
+def test_two_processes_that_share_a_budget_cannot_overspend_it(tmp_path):
+    path = tmp_path / "ledger.sqlite"
+    command = [sys.executable, "-c", SPENDER, str(path)]
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    made = [int(process.communicate(timeout=60)[0]) for process in both]
+    assert sum(made) in (19, 20)
+    assert Ledger(path, 1.0).spent() <= 1.0 + 1e-9
+
+
+async def test_a_gateway_that_is_down_is_passed_by_with_the_real_sdk(ledger):
+    once = RetryPolicy(openings=1)
+    good = Reply.stream(capture("success_2_edit"))
+    with LoopbackServer([Reply.error(503)]) as gateway, LoopbackServer([good]) as direct:
+        transports = [
+            OpenAITransport(api_key="sk-local", base_url=server.base_url)
+            for server in (gateway, direct)
+        ]
+        routes = [
+            Route(name, StreamingModel(transport, name, policy=once), name, PRICES)
+            for name, transport in zip(("gateway", "direct"), transports, strict=True)
+        ]
+        model = RoutedModel(routes, ledger, "ann", everyone)
+        decision = await model.complete(ASKED, tools())
+        for transport in transports:
+            await transport.aclose()
+        assert [each.name for each in decision.calls] == ["edit"]
+        assert (len(gateway.requests), len(direct.requests)) == (1, 1)
+    assert [(row.route, row.cost is not None) for row in ledger.rows()] == [
+        ("gateway", True),
+        ("direct", True),
+    ]
