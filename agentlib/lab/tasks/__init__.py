@@ -1,0 +1,1 @@
+"""The exercises of the book, a module each: the trials, the judge, the hints."""
