@@ -15,6 +15,26 @@ from agentlib.providers.registry import PROVIDERS
 
 USAGE, INTERRUPTED = 2, 130
 
+ADAPTER = """\
+CLASS is called with the catalog, an agentlib.Catalog, and makes one object per response:
+
+  class MyAdapter:
+      def __init__(self, catalog): ...
+      def accept(self, event): ...   # one native event, a dict
+      def end(self): ...             # the stream ended cleanly
+
+accept and end return None for progress, or a list of the calls to execute, each a tuple
+(call_id, name, arguments), arguments being a dict or JSON text. An empty list is the decision
+that there is nothing to execute. One that raises refuses the response; what it returned before
+counts as executed. Where it has the attributes text, refusal or usage (an agentlib.Usage), these
+are compared too. CLASS may also be a translator, with translate(event) and finish(), that returns
+the events of agentlib.vocabulary: it is then tried in front of the shared assembly and gate.
+
+Which API it reads is said by --provider, or by the attribute `provider` of CLASS.
+
+Exit status: 0 nothing leaked and everything unharmed was released, 1 it leaks or is dead, 2 usage.
+"""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status; 2 for a command line that is not understood."""
@@ -57,6 +77,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     _add_inspect(commands)
+    _add_check(commands)
     _add_lab(commands)
     _add_live(commands)
     return parser
@@ -101,6 +122,38 @@ def _inspect(options: argparse.Namespace) -> int:
         out=sys.stdout,
         native=not options.portable,
         compat=options.compat,
+    )
+
+
+def _add_check(commands: Any) -> None:
+    command = commands.add_parser(
+        "check",
+        help="try an adapter of your own on the contract: hostile streams without number",
+        description="Tell stories to an adapter in every framing of an API, harm the streams in "
+        "every way, and report what it released that it must not, each with the smallest stream.",
+        epilog=ADAPTER,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.add_argument("adapter", metavar="MODULE:CLASS", help="the adapter to try")
+    command.add_argument("--provider", metavar="NAME", help="the API whose events it reads")
+    command.add_argument(
+        "--mixtures", type=_positive, default=5_000, metavar="N", help="default: 5,000"
+    )
+    command.add_argument("--seed", type=int, default=1, metavar="N", help="default: 1")
+    command.add_argument("--save", metavar="DIR", help="write each leak's stream to a capture file")
+    command.set_defaults(run=_check)
+
+
+def _check(options: argparse.Namespace) -> int:
+    from agentlib.lab.check import run_check
+
+    return run_check(
+        options.adapter,
+        options.provider,
+        mixtures=options.mixtures,
+        seed=options.seed,
+        save=options.save,
+        out=sys.stdout,
     )
 
 

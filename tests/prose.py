@@ -5,6 +5,7 @@ import re
 from urllib.parse import unquote
 
 FENCE = re.compile(r"^ {0,3}(```+|~~~+).*?^ {0,3}\1[ \t]*$", re.MULTILINE | re.DOTALL)
+SPAN = re.compile(r"(`+)(?!`)(?:.|\n(?!\n))+?(?<!`)\1(?!`)")
 HEADING = re.compile(r"^(#{1,6})[ \t]+(.+?)[ \t]*#*$", re.MULTILINE)
 INLINE = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\[\]]*\]\([^)]*\))*)\]\(\s*<?([^)\s>]+)>?[^)]*\)")
 HTML_LINK = re.compile(r"<(a|img)\b([^>]*)>", re.IGNORECASE)
@@ -12,8 +13,8 @@ ATTRIBUTE = re.compile(r"""([\w-]+)\s*=\s*("[^"]*"|'[^']*')""")
 
 
 def without_code(text):
-    """The text less its fenced blocks and code spans, in which nothing is a heading or a link."""
-    return re.sub(r"(`+)(?!`).+?(?<!`)\1(?!`)", "", FENCE.sub("", text))
+    """The text less its fenced blocks; of a code span, what it says, but no link and no mark-up."""
+    return SPAN.sub(lambda span: re.sub(r"[^\w .-]", "", span[0]), FENCE.sub("", text))
 
 
 def headings(text):

@@ -18,6 +18,10 @@ FIXTURES = Path(__file__).parents[1] / "fixtures"
 STREAMS = sorted((FIXTURES / "streams").glob("*.sse"))
 TABLE = tomllib.loads((FIXTURES / "scenarios.toml").read_text("utf-8"))
 CATALOG = Catalog.from_json(json.loads((FIXTURES / TABLE["tools"]).read_text("utf-8")))
+# Streams that pages show and no scenario plays: another API's, or one that replays natively.
+PROVIDERS = {"chat": "chat", "messages": "messages", "native": TABLE["provider"]}
+OF_PAGES = [path for path in STREAMS if path.stem.partition("_")[0] in PROVIDERS]
+RESPONSES = [path for path in STREAMS if not path.stem.startswith(("chat_", "messages_"))]
 TURNS = [
     pytest.param(turn, id=f"{name}-{number}")
     for name, scenario in TABLE["scenario"].items()
@@ -59,7 +63,7 @@ def test_every_stream_has_a_scenario_and_every_scenario_is_well_formed():
             assert ("check" in turn) is (turn["verdict"] == "rejected")
             assert turn.get("check", "opened") in CHECK_NAMES
 
-    assert used == {path.name for path in STREAMS}
+    assert used == {path.name for path in STREAMS if path not in OF_PAGES}
 
 
 @pytest.mark.parametrize("path", STREAMS, ids=lambda path: path.stem)
@@ -67,17 +71,52 @@ def test_every_stream_says_that_it_is_authored_and_what_it_shows(path):
     capture = Capture.load(path)
 
     assert capture.comments[0].startswith("authored fixture — ")
-    assert capture.provider == TABLE["provider"]
+    assert capture.provider == PROVIDERS.get(path.stem.partition("_")[0], TABLE["provider"])
     assert [response.fault for response in capture.responses if response.fault] == []
 
 
-@pytest.mark.parametrize("path", STREAMS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", RESPONSES, ids=lambda path: path.stem)
 def test_every_response_echoes_the_tools_that_the_scenarios_expose(path):
     capture = Capture.load(path)
 
     for response in capture.responses:
         echoed = Catalog.from_json(capture.catalog_json(response.number))
         assert list(echoed) == list(CATALOG)
+
+
+def decided(name):
+    capture = Capture.load(FIXTURES / "streams" / f"{name}.sse")
+    reader = ResponseReader(capture.provider, CATALOG, native=True)
+    (response,) = capture.responses
+    decisions = [reader.accept(event.data) for event in response.events]
+    return next(filter(None, [*decisions, reader.end(done=response.done_marker)]))
+
+
+def test_the_same_response_is_told_in_three_dialects():
+    told = {decided(name) for name in ("success_2_edit", "chat_edit", "messages_edit")}
+
+    assert len({(decision.text, decision.calls, decision.usage) for decision in told}) == 1
+
+
+def test_the_native_streams_are_two_turns_of_one_talk():
+    first, second = decided("native_1_read"), decided("native_2_answer")
+    kinds = [item["type"] for item in first.native.items]
+
+    assert kinds == ["reasoning", "web_search_call", "reasoning", "function_call"]
+    assert [call.name for call in first.calls] == ["read"]
+    assert second.calls == ()
+    assert second.text
+    # The first request is the beginning of the second, and came from the cache.
+    assert second.usage.cached_tokens == first.usage.input_tokens
+    # A cached beginning has a multiple of 128 tokens, and 1,024 at least.
+    assert first.usage.input_tokens % 128 == 0
+    assert first.usage.input_tokens >= 1024
+
+
+@pytest.mark.parametrize("name", ["chat_no_call_id", "native_computer"])
+def test_a_stream_that_must_be_refused_is(name):
+    with pytest.raises(ResponseFailure):
+        decided(name)
 
 
 def run_tests(folder):

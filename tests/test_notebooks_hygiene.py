@@ -79,8 +79,9 @@ def test_there_are_chapters_in_reading_order():
     assert len(CHAPTERS) > 1
     for path in EVERY:
         assert re.fullmatch(r"\d\d_[a-z0-9]+(_[a-z0-9]+)*\.ipynb", path.name), path.name
-    numbers = [int(path.name[:2]) for path in CHAPTERS]
-    assert numbers == list(range(len(numbers)))
+    # Chapters come in parts, so a number may still be open; none is given twice.
+    numbers = [path.name[:2] for path in CHAPTERS]
+    assert len(set(numbers)) == len(numbers)
 
 
 def test_each_chapter_after_the_first_has_its_solution():
@@ -141,7 +142,7 @@ def test_it_names_no_machine_and_no_address(notebook):
             problems += [found.group() for text in shown for found in ADDRESS.finditer(text)]
             texts += shown
         problems += [found.group() for text in texts for found in MACHINE_PATH.finditer(text)]
-    assert problems == []
+    assert not problems, "\n".join(problems)
 
 
 def test_no_output_is_an_accident(notebook):
@@ -176,8 +177,8 @@ def test_each_cell_uses_what_a_reader_and_nbval_can_follow(notebook):
                 assert all(alias.name != "*" for alias in node.names), "names come from somewhere"
 
 
-def test_the_set_up_is_one_import_line(notebook):
-    first = source(code_cells(notebook)[0]).strip()
+def test_the_set_up_is_one_import_line(chapter):
+    first = source(code_cells(read(chapter))[0]).strip()
     statements = ast.parse(first).body
     assert "\n" not in first, first
     assert len(statements) == 1, first
@@ -196,7 +197,8 @@ def test_headings_are_a_tree_under_one_title(notebook):
 
 
 def test_all_links_lead_somewhere(path, notebook):
-    assert prose.broken_links(path, page_of(notebook)) == []
+    problems = prose.broken_links(path, page_of(notebook))
+    assert not problems, "\n".join(problems)
 
 
 def test_links_and_images_say_what_they_are(notebook):
@@ -257,5 +259,6 @@ def test_running_each_cell_twice_changes_nothing(chapter):
 def test_the_glossary_and_its_links():
     path = NOTEBOOKS / "glossary.md"
     text = path.read_text(encoding="utf-8")
-    assert prose.broken_links(path, text) == []
+    problems = prose.broken_links(path, text)
+    assert not problems, "\n".join(problems)
     assert [level for level, _ in prose.headings(text)].count(1) == 1

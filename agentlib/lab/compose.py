@@ -6,7 +6,7 @@ the small ones that only one page needs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from agentlib.transport.capture import Capture
@@ -14,16 +14,24 @@ from agentlib.transport.capture import Capture
 Native: TypeAlias = dict[str, Any]
 
 
-def composed(name: str, *calls: tuple[str, str], text: str = "") -> Capture:
+def composed(
+    name: str,
+    *calls: tuple[str, str],
+    text: str = "",
+    call_ids: Sequence[str] = (),
+    usage: Mapping[str, int] | None = None,
+) -> Capture:
     """Return a completed response that says `text` and asks for `calls`, in order.
 
     Each call is the tool's name and its argument text, sent in two fragments exactly as given:
     this is the place to send text that no parser accepts. Item IDs are `fc_1`, `fc_2` and so on,
-    call IDs `call_1`, `call_2`.
+    call IDs `call_1`, `call_2`, or `call_ids`. `usage`, where given, is what the response says.
     """
-    output = [*_message(text), *_calls(calls)]
+    output = [*_message(text), *_calls(calls, call_ids)]
     body: Native = {"id": "resp_1", "status": "in_progress", "error": None, "output": []}
     ended = {**body, "status": "completed", "output": output}
+    if usage is not None:
+        ended["usage"] = dict(usage)
     natives = [
         {"type": "response.created", "response": body},
         *(event for place, item in enumerate(output) for event in _item_events(place, item)),
@@ -39,13 +47,13 @@ def _message(text: str) -> Iterator[Native]:
         yield {"type": "message", "id": "msg_1", "status": "completed", "content": content}
 
 
-def _calls(calls: Iterable[tuple[str, str]]) -> Iterator[Native]:
+def _calls(calls: Iterable[tuple[str, str]], call_ids: Sequence[str]) -> Iterator[Native]:
     for number, (name, arguments) in enumerate(calls, 1):
         yield {
             "type": "function_call",
             "id": f"fc_{number}",
             "status": "completed",
-            "call_id": f"call_{number}",
+            "call_id": call_ids[number - 1] if call_ids else f"call_{number}",
             "name": name,
             "arguments": arguments,
         }

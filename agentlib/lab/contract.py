@@ -78,8 +78,8 @@ class Trials:
             complete = told.story.stop == "complete"
             if not complete:
                 self._whole(told)
-            fields = complete and told.framing is self._dialect.harmed[0]
-            for harm, telling in every_harm(told, fields=fields):
+            thorough = complete and told.framing is self._dialect.harmed[0]
+            for harm, telling in every_harm(told, fields=thorough, letters=thorough):
                 if complete or harm.kind in OF_A_STOPPED_STORY:
                     self._hostile(told, (harm,), telling)
 

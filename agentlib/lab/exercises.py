@@ -10,10 +10,12 @@ from agentlib.lab.checking import Exercise
 from agentlib.lab.tasks.bounded_run import BOUNDED_RUN
 from agentlib.lab.tasks.fragments import FRAGMENTS
 from agentlib.lab.tasks.may_run import MAY_RUN
+from agentlib.lab.tasks.may_spend import MAY_SPEND
 from agentlib.lab.tasks.next_input import NEXT_INPUT
 from agentlib.lab.tasks.no_doubles import NO_DOUBLES
 from agentlib.lab.tasks.own_fault import OWN_FAULT
 from agentlib.lab.tasks.redact import REDACT
+from agentlib.lab.tasks.settle_calls import SETTLE_CALLS
 from agentlib.lab.tasks.tally_adapter import TALLY_ADAPTER
 from agentlib.lab.tasks.what_to_retry import WHAT_TO_RETRY
 
@@ -28,6 +30,8 @@ EXERCISES: dict[str, Exercise] = {
         OWN_FAULT,
         TALLY_ADAPTER,
         NEXT_INPUT,
+        SETTLE_CALLS,
+        MAY_SPEND,
         REDACT,
     )
 }

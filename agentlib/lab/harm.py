@@ -32,6 +32,8 @@ KINDS: dict[str, str] = {
     "mixture": "several of these at once",
 }
 
+# One change inside of an event: its kind, what it does, and the event that it leaves.
+Edit: TypeAlias = tuple[str, str, Native]
 Path: TypeAlias = tuple[str | int, ...]
 EXTRA = StoryCall("call_z", "remove", '{"path": "z"}')
 
@@ -64,10 +66,11 @@ class Harm(NamedTuple):
 Harmed: TypeAlias = tuple[Harm, Telling]
 
 
-def every_harm(told: Told, *, fields: bool = True) -> Iterator[Harmed]:
+def every_harm(told: Told, *, fields: bool = True, letters: bool = True) -> Iterator[Harmed]:
     """Yield every harm of one kind at one place, with the telling that it leaves.
 
-    `fields` is whether each field is also taken away, made null, and given another type.
+    `fields` is whether each field is also taken away, made null, and given another type, and
+    `letters` whether each character of a text is also lost and doubled: these are most of all.
     """
     telling = told.telling
     for at, said in enumerate(telling):
@@ -75,10 +78,17 @@ def every_harm(told: Told, *, fields: bool = True) -> Iterator[Harmed]:
         yield from _around(telling, at)
         for path, value in _nodes(said.event):
             for edit in _in_a_node(told.dialect, telling, said, path, value):
-                if fields or edit[0] != "field":
+                if _is_meant(edit, fields=fields, letters=letters):
                     yield _edited(telling, at, edit)
     yield from _stops(told, telling)
     yield from _whole_calls(told, telling)
+
+
+def _is_meant(edit: Edit, *, fields: bool, letters: bool) -> bool:
+    kind, act, _ = edit
+    if kind == "field":
+        return fields
+    return letters or kind != "alter" or act.endswith("replaced")
 
 
 def mixture(told: Told, rng: Random) -> tuple[tuple[Harm, ...], Telling]:
@@ -156,8 +166,6 @@ def _extra(told: Told) -> Telling:
 
 
 # --------------------------------------------------------------------------- inside of one event
-
-Edit: TypeAlias = tuple[str, str, Native]
 
 
 def _nodes(event: Native) -> Iterator[tuple[Path, Any]]:

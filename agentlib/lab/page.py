@@ -18,10 +18,12 @@ from typing import Any
 from agentlib.conversation import Entry, Message
 from agentlib.jsonvalues import dumps, printable, thaw
 from agentlib.lab.labels import fragment, label
+from agentlib.lab.trace import plural
 from agentlib.transport.capture import Capture
 
 # A line of a page is read at one glance.
 MAX_CELL_CHARACTERS = 96
+_LEFT = 'style="text-align:left"'
 
 
 @dataclass(frozen=True, repr=False)
@@ -70,10 +72,10 @@ class Table:
 
     def _html(self) -> Iterator[str]:
         yield "<table><thead><tr>"
-        yield from (f'<th scope="col">{escape(heading)}</th>' for heading in self.headings)
+        yield from (f'<th scope="col" {_LEFT}>{escape(heading)}</th>' for heading in self.headings)
         yield "</tr></thead><tbody>"
         for row in self.rows:
-            cells = (f'<td style="text-align:left">{escape(text)}</td>' for text in row)
+            cells = (f"<td {_LEFT}>{escape(text)}</td>" for text in row)
             yield f"<tr>{''.join(cells)}</tr>"
         yield "</tbody></table>"
 
@@ -136,7 +138,7 @@ def _entry_lines(entry: Entry) -> Iterator[str]:
         first, *others = entry.output.strip().splitlines() or [""]
         yield _line("result", f"{entry.call_id}: {first}")
         if others:
-            yield _line("", f"({len(others)} lines more)")
+            yield _line("", f"({plural(len(others), 'line')} more)")
         return
     if entry.text or entry.refusal:
         yield _line(entry.role, entry.text or f"refuses: {entry.refusal}")

@@ -34,11 +34,11 @@ def violation(reason: str, check: str = "lifecycle") -> ProtocolViolation:
 def string(native: Native, name: str, default: str | None = None) -> str:
     """Return the string under `name`; `default`, where given, stands for a missing or null one."""
     value = native.get(name)
+    if isinstance(value, str):
+        return value
     if value is None and default is not None:
         return default
-    if not isinstance(value, str):
-        raise violation(f"expected a string as {name}, saw {_seen(native, name)}")
-    return value
+    raise violation(f"expected a string as {name}, saw {_seen(native, name)}")
 
 
 def whole(native: Native, name: str, default: int | None = None) -> int | None:

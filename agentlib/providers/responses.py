@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Never
 
 from agentlib.conversation import NativeTurn, Usage
 from agentlib.jsonvalues import SURROGATE, quote
 from agentlib.providers.fields import (
+    MAX_COUNT,
     Native,
     TranslatorOptions,
     item_list,
@@ -111,15 +113,14 @@ class ResponsesTranslator:
 
         Raises ProtocolViolation, without an event number; the reader knows it.
         """
-        sequence = whole(native, "sequence_number")
-        if sequence is not None:
-            self._follow(sequence)
-        if "type" not in native and "error" in native:
-            return self._stopped(native)
-        handler = self._handlers.get(string(native, "type"))
-        if handler is None:
-            return ()
-        return handler(native)
+        sequence = native.get("sequence_number")
+        if type(sequence) is int and self._sequence < sequence < MAX_COUNT:
+            self._sequence = sequence
+        elif sequence is not None:
+            self._refuse_sequence(native)
+        kind = native.get("type")
+        handler = self._handlers.get(kind) if type(kind) is str else None
+        return handler(native) if handler is not None else self._unhandled(native)
 
     def finish(self) -> tuple[Event, ...]:
         """Take the end of the stream: it completes nothing, `response.completed` does."""
@@ -130,13 +131,18 @@ class ResponsesTranslator:
         kind = native.get("type")
         return isinstance(kind, str) and kind.startswith(("response.", "error"))
 
-    def _follow(self, sequence: int) -> None:
-        if sequence <= self._sequence:
-            raise violation(
-                f"expected a sequence_number above {quote(self._sequence)}, "
-                f"saw {quote(sequence)}: an event was repeated or out of order"
-            )
-        self._sequence = sequence
+    def _refuse_sequence(self, native: Native) -> Never:
+        sequence = whole(native, "sequence_number")
+        raise violation(
+            f"expected a sequence_number above {self._sequence}, saw {sequence}: "
+            "an event was repeated or out of order"
+        )
+
+    def _unhandled(self, native: Native) -> tuple[Event, ...]:
+        if "type" not in native and "error" in native:
+            return self._stopped(native)
+        string(native, "type")
+        return ()
 
     def _arguments_delta(self, native: Native) -> tuple[Event, ...]:
         item = self._growing(native, "function_call")
@@ -285,6 +291,16 @@ class ResponsesTranslator:
         return item
 
     def _growing(self, native: Native, kind: str | None = None) -> _Item:
+        # Every delta comes through here: the common case is told at once, the rest in full.
+        item_id, index = native.get("item_id"), native.get("output_index")
+        known = self._items.get(item_id) if type(item_id) is str else None
+        if (
+            known is not None
+            and known.kind == kind
+            and not known.done
+            and (index is None or index is known.index)
+        ):
+            return known
         item = self._item(native, kind)
         if item.done:
             raise violation(f"item {quote(item.item_id)} goes on after its done")
@@ -353,7 +369,10 @@ def _refuse_disorder(item: _Item, place: int, last: int) -> int:
 
 
 def _part_key(item: _Item, native: Native) -> str:
-    return f"{item.item_id}/{whole(native, 'content_index', 0)}"
+    place = native.get("content_index", 0)
+    if type(place) is not int or not 0 <= place < MAX_COUNT:
+        place = whole(native, "content_index", 0)
+    return f"{item.item_id}/{place}"
 
 
 def _text_done(part: TerminalText) -> TextDone:

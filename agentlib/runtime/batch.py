@@ -51,10 +51,12 @@ class Batch:
         self._seconds = limits.tool_deadline
         self._parallel = limits.parallel_tools
         self._places = anyio.CapacityLimiter(limits.parallel_tools)
+        self._asked = clock.now()
 
     async def execute(self, done: Callable[[Execution], None]) -> None:
         """Execute all; `done` is told of each as it ends. A cancellation passes through."""
         calls = [execution.call for execution in self.executions]
+        self._asked = self._clock.now()
         if self._parallel == 1:
             for place, call in enumerate(calls):
                 await self._one(place, call, done)
@@ -64,11 +66,10 @@ class Batch:
                 tasks.start_soon(self._one, place, call, done)
 
     async def _one(self, place: int, call: ToolCall, done: Callable[[Execution], None]) -> None:
-        asked = self._clock.now()
         ended = self._without_running(call)
         if ended is None:
             async with self._places:
-                ended = await self._claimed(place, call, self._clock.now() - asked)
+                ended = await self._claimed(place, call, self._clock.now() - self._asked)
         self.executions[place] = ended
         done(ended)
 

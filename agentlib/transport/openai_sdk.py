@@ -66,7 +66,8 @@ class OpenAITransport:
     ) -> None:
         self._owned = client is None
         self._client = client if client is not None else _make_client(api_key, base_url)
-        self._create = ENDPOINTS[provider]
+        plain = self._client.with_options(max_retries=0, timeout=SDK_TIMEOUT_SECONDS)
+        self._create = ENDPOINTS[provider](plain)
         self._max_event_bytes = max_event_bytes
         self._tee = tee
 
@@ -74,9 +75,8 @@ class OpenAITransport:
         """Acquire one stream by one request. Raises OpenFailure, with the SDK's error chained."""
         import openai
 
-        client = self._client.with_options(max_retries=0, timeout=SDK_TIMEOUT_SECONDS)
         try:
-            stream = await self._create(client)(**request, extra_headers=PLAIN_BYTES)
+            stream = await self._create(**request, extra_headers=PLAIN_BYTES)
         except openai.APIStatusError as error:
             raise self._refused(error) from error
         except openai.APIConnectionError as error:

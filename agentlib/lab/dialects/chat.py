@@ -110,7 +110,7 @@ class Chat(Dialect):
     framings = tuple(_framings())
     harmed = (
         framings[0],
-        ChatFraming("interleaved, all said in every chunk", identity="every", interleaved=True),
+        ChatFraming("interleaved, all said in every chunk", 3, identity="every", interleaved=True),
         ChatFraming("whole, usage on finish", call="whole", finish="stop", usage="finish"),
     )
 

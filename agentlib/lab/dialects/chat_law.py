@@ -14,13 +14,75 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agentlib.lab.dialects.common import Native
+from agentlib.lab.dialects.common import (
+    ARGUMENTS,
+    CALL_START,
+    OPENING,
+    TEXT,
+    WHOLE_CALL,
+    Native,
+)
 from agentlib.lab.dialects.law import Unseen, content, law, objects, string, whole
 from agentlib.lab.story import TOOLS, Content
 
 NAMES = frozenset(tool.name for tool in TOOLS)
 
-UNSEEN: tuple[Unseen, ...] = ()
+_ANYWHERE = frozenset({CALL_START, ARGUMENTS, WHOLE_CALL})
+_CALL = frozenset({CALL_START, WHOLE_CALL})
+_TEXT = frozenset({TEXT})
+
+UNSEEN: tuple[Unseen, ...] = (
+    Unseen(
+        "arguments",
+        "arguments are said once and chunks have no number: a fragment lost, doubled, moved, put "
+        "to another call or altered, that still parses and fits the schema, stays",
+        {
+            "alter": _ANYWHERE,
+            "drop": frozenset({ARGUMENTS}),
+            "double": frozenset({ARGUMENTS}),
+            "swap": frozenset({ARGUMENTS}),
+            "number": frozenset({ARGUMENTS}),
+            "field": frozenset({ARGUMENTS}),
+        },
+    ),
+    Unseen(
+        "a call less",
+        "nothing counts the calls: one that is lost with all its chunks was never there",
+        {"lost": frozenset({WHOLE_CALL}), "drop": _CALL, "field": _CALL},
+    ),
+    Unseen(
+        "a call more",
+        "nothing counts the calls: one that comes from nowhere, or from a changed ID, is one more",
+        {"extra": frozenset({"before the end"}), "id": frozenset({CALL_START, ARGUMENTS})},
+    ),
+    Unseen(
+        "the order",
+        "an index is a hint that servers get wrong: calls have no order but that of appearance",
+        {"swap": _CALL, "drop": frozenset({CALL_START}), "field": frozenset({CALL_START})},
+    ),
+    Unseen("a call ID", "a call's ID is said once, or used as it first comes", {"id": _CALL}),
+    Unseen(
+        "a name",
+        "a tool's name is said once: another exposed tool that takes the same is as good",
+        {"name": _CALL},
+    ),
+    Unseen(
+        "its end",
+        "the finish reason is said once: a router that rewrites length to stop is believed",
+        {"stop": frozenset({"end"})},
+    ),
+    Unseen(
+        "the text",
+        "text is said once and chunks have no number",
+        {
+            "alter": _TEXT,
+            "drop": _TEXT,
+            "double": _TEXT,
+            "swap": _TEXT,
+            "field": frozenset({OPENING, TEXT}),
+        },
+    ),
+)
 
 
 def read_lawful(events: Sequence[Native]) -> Content:

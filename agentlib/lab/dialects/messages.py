@@ -90,7 +90,7 @@ class Messages(Dialect):
     framings = tuple(_framings())
     harmed = (
         framings[0],
-        MessagesFraming("interleaved, no empty fragment", first="none", interleaved=True),
+        MessagesFraming("interleaved, no empty fragment", 3, first="none", interleaved=True),
         MessagesFraming("one fragment each", 10_000, first="nothing", usage="second"),
     )
 

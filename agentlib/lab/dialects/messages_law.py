@@ -15,11 +15,54 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from agentlib.lab.dialects.common import Native
+from agentlib.lab.dialects.common import ARGUMENTS, CALL_START, TEXT, Native
 from agentlib.lab.dialects.law import Illegal, Unseen, content, law, string, whole
 from agentlib.lab.story import Content
 
-UNSEEN: tuple[Unseen, ...] = ()
+_ARGUMENTS, _TEXT = frozenset({ARGUMENTS}), frozenset({TEXT})
+
+UNSEEN: tuple[Unseen, ...] = (
+    Unseen(
+        "arguments",
+        "input is said once and fragments have no number: one lost, doubled, moved, put to another "
+        "open block or altered, that still parses and fits the schema, stays",
+        {
+            "alter": _ARGUMENTS,
+            "drop": _ARGUMENTS,
+            "double": _ARGUMENTS,
+            "swap": _ARGUMENTS,
+            "number": _ARGUMENTS,
+        },
+    ),
+    Unseen(
+        "a call less",
+        "nothing counts the blocks: where the last call is lost with all its events, and another "
+        "is left, it was never there",
+        {"lost": frozenset({"whole call"})},
+    ),
+    Unseen(
+        "a call more",
+        "nothing counts the blocks: a call from nowhere, at the next index, is one more",
+        {"extra": frozenset({"before the end"})},
+    ),
+    Unseen("a call ID", "a call's ID is said once", {"id": frozenset({CALL_START})}),
+    Unseen(
+        "a name",
+        "a tool's name is said once: another exposed tool that takes the same is as good",
+        {"name": frozenset({CALL_START})},
+    ),
+    Unseen(
+        "its end",
+        "the stop reason is said once: a gateway that rewrites max_tokens to tool_use is believed",
+        {"stop": frozenset({"end"})},
+    ),
+    Unseen(
+        "the text",
+        "text is said once and fragments have no number",
+        {"alter": _TEXT, "drop": _TEXT, "double": _TEXT, "swap": _TEXT, "number": _TEXT}
+        | {"field": _TEXT},
+    ),
+)
 
 
 @dataclass(slots=True)

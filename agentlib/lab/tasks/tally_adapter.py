@@ -185,7 +185,7 @@ def _trials() -> Iterator[Trial]:
 def _harmed() -> Iterator[tuple[str, Trial]]:
     for story, framing, further in STORIES_HARMED:
         told = _tell(story, framing)
-        for harm, telling in every_harm(told, fields="field" in further):
+        for harm, telling in every_harm(told):
             events = [said.event for said in telling]
             if events != told.events and _is_tried(harm, further):
                 yield harm.kind, _hostile(told, harm.kind, harm.act, harm.place, events)
@@ -195,9 +195,9 @@ def _harmed() -> Iterator[tuple[str, Trial]]:
 
 
 def _is_tried(harm: Harm, further: set[str]) -> bool:
-    if harm.kind == "field":
-        return harm.place in (CALL_START, TERMINAL)
-    return harm.kind != "alter" or harm.kind in further
+    if harm.kind == "field" and harm.place not in (CALL_START, TERMINAL):
+        return False
+    return harm.kind not in ("field", "alter") or harm.kind in further
 
 
 def _tell(story: Story, framing: Any) -> Told:

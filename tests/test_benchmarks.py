@@ -1,0 +1,34 @@
+"""The benchmark of the assembly measures what it says: the same events, the same outcome."""
+
+import json
+
+import pytest
+
+from benchmarks.assembly import best, decide, one_by_one, parse, payloads, sdk_accumulator
+
+
+@pytest.mark.parametrize("size", [1, 5, 1000])
+def test_both_sides_read_the_same_events_to_the_same_end(size):
+    stream = payloads("Some words.", ["one", "two\n"], size)
+    parse(stream)
+    decision = decide(stream)
+    assert decision.text == "Some words."
+    assert [call.arguments["text"] for call in decision.calls] == ["one", "two\n"]
+    final = sdk_accumulator()(stream)
+    assert final.output_text == decision.text
+    assert [json.loads(item.arguments) for item in final.output[1:]] == [
+        call.arguments for call in decision.calls
+    ]
+
+
+def test_a_long_response_stays_within_the_default_limits():
+    stream = one_by_one(100_000)
+    assert 99_900 < len(stream) < 100_100
+    assert len(decide(stream).text) == 52_000
+
+
+def test_the_best_round_counts():
+    rounds = iter([0, 0, 0])
+    assert 0 <= best(3, {"run": lambda: next(rounds)})["run"] < 1
+    with pytest.raises(StopIteration):
+        next(rounds)

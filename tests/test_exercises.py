@@ -1,0 +1,642 @@
+"""The exercises: each stub fails and teaches, each solution passes, no right answer is wrong."""
+
+import ast
+import asyncio
+import contextlib
+import html
+import inspect
+import itertools
+import json
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+from agentlib import ResponseFailure, ResponseReader
+from agentlib.lab.checking import Exercise, Outcome, Trial, Wrong
+from agentlib.lab.exercises import EXERCISES, exercise
+from agentlib.lab.scenarios import capture
+from agentlib.providers.responses import ResponsesTranslator
+from agentlib.vocabulary import ToolArgsDelta
+
+NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
+CHECK_SECONDS = 2.0
+# What the stub of a chapter teaches, in the words of its verdict.
+TAUGHT = {
+    "01": "and is asked again. An answer is the end of a run.",
+    "02": "'fc_2' is an item ID, a place in this response's output.",
+    "03": "one string is whole. The response is not complete.",
+    "04": "Two calls of one tool, for two files.",
+}
+
+
+def chapter_of(number, folder=NOTEBOOKS):
+    return next(folder.glob(f"{number}_*.ipynb"))
+
+
+def function_in(path, name):
+    """The reader's function as the cell of a notebook that defines it writes it."""
+    space = {}
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        if cell["cell_type"] != "code":
+            continue
+        text = "".join(cell["source"])
+        if re.search(rf"^(?:def|class) {name}\b", text, re.MULTILINE):
+            exec(compile(text, f"<{path.stem}>", "exec"), space)
+            return space[name]
+        imports = [n for n in ast.parse(text).body if isinstance(n, ast.Import | ast.ImportFrom)]
+        exec(compile(ast.Module(imports, []), "<imports>", "exec"), space)
+    raise AssertionError(f"no cell of {path.name} defines {name}")
+
+
+def name_of(task):
+    return task.signature.partition("(")[0]
+
+
+@pytest.fixture(params=EXERCISES.values(), ids=lambda task: task.number)
+def task(request):
+    return request.param
+
+
+def test_each_stub_fails_on_a_stream_and_says_why(task):
+    stub = function_in(chapter_of(task.number), name_of(task))
+    verdict = task.check(stub)
+
+    assert not verdict.passed
+    assert verdict.where
+    assert verdict.why
+    assert TAUGHT.get(task.number, "") in verdict.why
+
+
+def test_each_solution_passes_in_time(task):
+    path = chapter_of(task.number, NOTEBOOKS / "solutions")
+    solution = function_in(path, name_of(task))
+    task.check(solution)
+    start = time.perf_counter()
+    verdict = task.check(solution)
+
+    assert verdict.passed, verdict.text
+    assert time.perf_counter() - start < CHECK_SECONDS
+    assert verdict.streams >= 1
+
+
+def test_each_exercise_says_its_size_and_has_hints(task):
+    assert task.number == chapter_of(task.number).name[:2]
+    assert 1 <= task.size <= 4
+    assert 3 <= task.minutes <= 45
+    assert len(task.hints.hints) >= 2
+    assert name_of(task).isidentifier()
+    assert repr(task).endswith(f"you write {task.signature}")
+
+
+def test_an_unknown_exercise_is_said_to_be_one():
+    with pytest.raises(ValueError, match="no exercise '99'; there are: 01, 02"):
+        exercise("99")
+
+
+# -------------------------------------------------------------- right answers, written in many ways
+
+
+def bounded_while(model, history, tools, max_turns):
+    entries, turns = tuple(history), 0
+    while turns < max_turns:
+        turns += 1
+        decision = model.complete(entries, tools.catalog)
+        entries += (decision.message(),)
+        if not decision.calls:
+            return entries
+        entries += tuple(map(tools.run, decision.calls))
+    raise TimeoutError
+
+
+def bounded_recursion(model, history, tools, max_turns):
+    if max_turns == 0:
+        raise RuntimeError("no turn is left")
+    decision = model.complete(history, tools.catalog)
+    history = [*history, decision.message()]
+    if not decision.calls:
+        return history
+    results = [tools.run(call) for call in decision.calls]
+    return bounded_recursion(model, history + results, tools, max_turns - 1)
+
+
+def bounded_before_the_last_calls_run(model, history, tools, max_turns):
+    history = list(history)
+    for turn in range(1, max_turns + 1):
+        decision = model.complete(history, tools.catalog)
+        history.append(decision.message())
+        if not decision.calls:
+            break
+        if turn == max_turns:
+            raise ValueError(f"{turn} turns and no answer")
+        for call in decision.calls:
+            history.append(tools.run(call))
+    return history
+
+
+def pending_by_translator(events):
+    translator, pending = ResponsesTranslator(), {}
+    for event in events:
+        for neutral in translator.translate(event):
+            if isinstance(neutral, ToolArgsDelta):
+                pending.setdefault(neutral.call_id, []).append(neutral.text)
+    return {call_id: "".join(parts) for call_id, parts in pending.items()}
+
+
+def pending_with_match(events):
+    items, pending = {}, {}
+    for event in events:
+        match event:
+            case {"type": "response.output_item.added", "item": {"call_id": call_id, "id": item}}:
+                items[item] = call_id
+                pending[call_id] = event["item"]["arguments"]
+            case {"type": "response.function_call_arguments.delta", "item_id": item}:
+                if item not in items:
+                    raise LookupError(item)
+                pending[items[item]] += event["delta"]
+    return pending
+
+
+def pending_that_changes_its_input(events):
+    items = {}
+    while events and events[0]["type"] != "response.function_call_arguments.delta":
+        event = events.pop(0)
+        item = event.get("item", {})
+        if "call_id" in item:
+            items[item["id"]] = item["call_id"]
+    pending = {}
+    for event in events:
+        if event["type"] == "response.output_item.added" and "call_id" in event["item"]:
+            items[event["item"]["id"]] = event["item"]["call_id"]
+        if "delta" in event and event["type"].startswith("response.function_call"):
+            call_id = items[event.pop("item_id")]
+            pending[call_id] = pending.get(call_id, "") + event["delta"]
+    return pending
+
+
+def may_run_by_the_gate(events):
+    reader = ResponseReader("responses")
+    try:
+        for event in events:
+            decision = reader.accept(event)
+            if decision is not None:
+                return [call.call_id for call in decision.calls]
+    except ResponseFailure:
+        pass
+    return []
+
+
+def may_run_as_a_set(events):
+    ends = ("response.completed", "response.failed", "response.incomplete", "error")
+    found = [event for event in events if event["type"] in ends][:1]
+    if not found or found[0]["type"] != ends[0]:
+        return set()
+    body = found[0]["response"]
+    whole = (body["status"], body["error"]) == ("completed", None)
+    return {item["call_id"] for item in body["output"] if whole and "call_id" in item}
+
+
+def may_run_as_a_generator(events):
+    for event in events:
+        kind = event["type"]
+        if kind in {"response.failed", "response.incomplete", "error"}:
+            return
+        if kind == "response.completed":
+            body = event["response"]
+            if body.get("status") == "completed" and not body.get("error"):
+                yield from (i["call_id"] for i in body["output"] if i["type"] == "function_call")
+            return
+
+
+def no_doubles_in_pairs(evidence):
+    def same(left, right):
+        if isinstance(left, dict) and isinstance(right, dict):
+            return left.keys() == right.keys() and all(same(left[k], right[k]) for k in left)
+        if isinstance(left, list) and isinstance(right, list):
+            return len(left) == len(right) and all(map(same, left, right))
+        return type(left) is type(right) and left == right
+
+    values = [
+        (call, value)
+        for call, value in zip(evidence.calls, evidence.arguments, strict=True)
+        if not isinstance(value, ValueError)
+    ]
+    for place, (call, value) in enumerate(values):
+        for other, other_value in values[:place]:
+            if call.name == other.name and same(value, other_value):
+                return ["fail", f"{other.call_id} and {call.call_id} ask for the same"]
+    return ["pass", ""]
+
+
+def no_doubles_by_parsing_again(evidence):
+    seen = set()
+    for call in evidence.calls:
+        try:
+            value = json.loads(call.arguments)
+        except ValueError:
+            continue
+        key = f"{call.name} {json.dumps(value, sort_keys=True)}"
+        if key in seen:
+            return "fail", key
+        seen.add(key)
+    return "pass", ""
+
+
+RIGHT = {
+    "01": (bounded_while, bounded_recursion, bounded_before_the_last_calls_run),
+    "02": (pending_by_translator, pending_with_match, pending_that_changes_its_input),
+    "03": (may_run_by_the_gate, may_run_as_a_set, may_run_as_a_generator),
+    "04": (no_doubles_in_pairs, no_doubles_by_parsing_again),
+}
+
+
+@pytest.mark.parametrize(
+    ("number", "answer"),
+    [pytest.param(n, each, id=each.__name__) for n, every in RIGHT.items() for each in every],
+)
+def test_a_right_answer_is_right_however_it_is_written(number, answer):
+    verdict = exercise(number).check(answer)
+
+    assert verdict.passed, verdict.text
+
+
+# ---------------------------------------------------------------------------- wrong answers, caught
+
+
+def one_turn_too_many(model, history, tools, max_turns):
+    return bounded_while(model, history, tools, max_turns + 1)
+
+
+def returns_at_the_bound(model, history, tools, max_turns):
+    try:
+        return bounded_while(model, history, tools, max_turns)
+    except TimeoutError:
+        return history
+
+
+def results_come_first(model, history, tools, max_turns):
+    history = list(history)
+    for _ in range(max_turns):
+        decision = model.complete(history, tools.catalog)
+        history += map(tools.run, decision.calls)
+        history.append(decision.message())
+        if not decision.calls:
+            return history
+    raise RuntimeError
+
+
+def runs_the_first_call_only(model, history, tools, max_turns):
+    history = list(history)
+    for _ in range(max_turns):
+        decision = model.complete(history, tools.catalog)
+        history.append(decision.message())
+        if not decision.calls:
+            return history
+        history.append(tools.run(decision.calls[0]))
+    raise RuntimeError
+
+
+def takes_a_failure_for_the_end(model, history, tools, max_turns):
+    history = list(history)
+    for _ in range(max_turns):
+        try:
+            decision = model.complete(history, tools.catalog)
+        except ResponseFailure:
+            return history
+        history.append(decision.message())
+        if not decision.calls:
+            return history
+        history += map(tools.run, decision.calls)
+    raise RuntimeError
+
+
+def tries_a_failed_turn_again(model, history, tools, max_turns):
+    history = list(history)
+    for _ in range(max_turns):
+        try:
+            decision = model.complete(history, tools.catalog)
+        except ResponseFailure:
+            decision = model.complete(history, tools.catalog)
+        history.append(decision.message())
+        if not decision.calls:
+            return history
+        history += map(tools.run, decision.calls)
+    return history
+
+
+def pending_by_position(events):
+    calls, pending = [], {}
+    for event in events:
+        if "call_id" in event.get("item", {}):
+            calls.append(event["item"]["call_id"])
+        if event["type"] == "response.function_call_arguments.delta":
+            pending[calls[-1]] = pending.get(calls[-1], "") + event["delta"]
+    return pending
+
+
+def pending_that_forgives(events):
+    items, pending = {}, {}
+    for event in events:
+        item = event.get("item", {})
+        if "call_id" in item:
+            items[item["id"]] = item["call_id"]
+        if event["type"] == "response.function_call_arguments.delta":
+            call_id = items.get(event["item_id"], event["item_id"])
+            pending[call_id] = pending.get(call_id, "") + event["delta"]
+    return pending
+
+
+def pending_by_either_name(events):
+    items, pending = {}, {}
+    for event in events:
+        item = event.get("item", {})
+        if "call_id" in item:
+            items.setdefault(item["call_id"], item["call_id"])
+            items.setdefault(item["id"], item["call_id"])
+        if event["type"] == "response.function_call_arguments.delta":
+            call_id = items[event["item_id"]]
+            pending[call_id] = pending.get(call_id, "") + event["delta"]
+    return pending
+
+
+def may_run_when_all_are_done(events):
+    kinds = [event["type"] for event in events]
+    if "response.function_call_arguments.done" not in kinds:
+        return []
+    return [e["item"]["call_id"] for e in events if "call_id" in e.get("item", {})]
+
+
+def may_run_at_any_end(events):
+    for event in events:
+        if event["type"] in {"response.completed", "response.incomplete"}:
+            return [i["call_id"] for i in event["response"]["output"] if "call_id" in i]
+    return []
+
+
+def may_run_without_asking_the_body(events):
+    for event in events:
+        if event["type"] == "response.completed":
+            return [i["call_id"] for i in event["response"]["output"] if "call_id" in i]
+    return []
+
+
+def may_run_what_comes_after(events):
+    ends = [event["response"] for event in events if event["type"] == "response.completed"]
+    if ends and ends[0]["status"] == "completed" and not ends[0]["error"]:
+        return list({e["item"]["call_id"] for e in events if "call_id" in e.get("item", {})})
+    return []
+
+
+def no_doubles_by_text(evidence):
+    texts = [(call.name, call.arguments) for call in evidence.calls]
+    return ("pass", "") if len(set(texts)) == len(texts) else ("fail", "twice")
+
+
+def no_doubles_by_equality(evidence):
+    seen = []
+    for call, value in zip(evidence.calls, evidence.arguments, strict=True):
+        if (call.name, value) in seen:
+            return "fail", "twice"
+        seen.append((call.name, value))
+    return "pass", ""
+
+
+def no_doubles_that_raises(evidence):
+    texts = [
+        call.name + json.dumps(json.loads(call.arguments), sort_keys=True)
+        for call in evidence.calls
+    ]
+    return ("pass", "") if len(set(texts)) == len(texts) else ("fail", "twice")
+
+
+def no_doubles_side_by_side(evidence):
+    pairs = list(zip(evidence.calls, evidence.arguments, strict=True))
+    for (left, a), (right, b) in itertools.pairwise(pairs):
+        if left.name == right.name and repr(a) == repr(b):
+            return "fail", "twice"
+    return "pass", ""
+
+
+def no_doubles_as_a_truth(evidence):
+    return no_doubles_in_pairs(evidence)[0] == "pass"
+
+
+def no_doubles_without_a_reason(evidence):
+    return no_doubles_in_pairs(evidence)[0], ""
+
+
+WRONG = {
+    "01": {
+        one_turn_too_many: ("endless, max_turns=3", "a turn too many, turn 4"),
+        returns_at_the_bound: ("endless, max_turns=3", "as if the run were over"),
+        results_come_first: ("interleaved, max_turns=2", "refused with status 400"),
+        runs_the_first_call_only: ("interleaved, max_turns=2", "refused with status 400"),
+        takes_a_failure_for_the_end: ("disconnect, max_turns=10", "as if the run were over"),
+        tries_a_failed_turn_again: ("endless, max_turns=3", "as if the run were over"),
+    },
+    "02": {
+        pending_by_position: ("interleaved, event 5:", "whose item its item_id names"),
+        pending_that_forgives: ("a fragment of fc_7, event 13:", "which was never added"),
+        pending_by_either_name: ("crossed IDs, event 6:", "whose item its item_id names"),
+    },
+    "03": {
+        may_run_when_all_are_done: ("success_3_test, event 5:", "one string is whole"),
+        may_run_at_any_end: ("incomplete, event 15:", "The response is incomplete"),
+        may_run_without_asking_the_body: ("status_disagrees, event 8:", "its body does not"),
+        may_run_what_comes_after: ("after_completed, event 11:", "first terminal event"),
+    },
+    "04": {
+        no_doubles_by_text: ("another order, event", "the objects are equal"),
+        no_doubles_by_equality: ("one and true, event", "1 == True"),
+        no_doubles_that_raises: ("a malformed call, event", "A check never raises"),
+        no_doubles_side_by_side: ("first and third, event", "do not stand side by side"),
+        no_doubles_as_a_truth: ("text_only, event", "returns its finding"),
+        no_doubles_without_a_reason: ("an edit twice, event", "says why"),
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("number", "answer"),
+    [pytest.param(n, each, id=each.__name__) for n, every in WRONG.items() for each in every],
+)
+def test_a_wrong_answer_is_caught_where_it_is_wrong(number, answer):
+    verdict = exercise(number).check(answer)
+    where, why = WRONG[number][answer]
+
+    assert not verdict.passed
+    assert verdict.where.startswith(where), verdict.text
+    assert why in verdict.why, verdict.text
+
+
+# ------------------------------------------------------- broken code gets a verdict, never an error
+
+
+def prints_and_raises(events):
+    print("looking at", len(events), "events")  # noqa: T201
+    return events[-1]["item"]
+
+
+def never_ends(_events):
+    while True:
+        pass
+
+
+def never_ends_and_catches_everything(_events):
+    while True:
+        with contextlib.suppress(Exception):
+            len([])
+
+
+async def waits(_events):
+    await asyncio.sleep(0)
+
+
+def exits(_events):
+    raise SystemExit(3)
+
+
+def is_not_written(_events):
+    raise NotImplementedError
+
+
+class Odd:
+    """A value that breaks whoever looks at it."""
+
+    def __repr__(self):
+        raise RuntimeError("no form")
+
+
+def returns_something_odd(_events):
+    return [Odd()]
+
+
+BROKEN = {
+    prints_and_raises: "nothing in these events is a reason to raise",
+    never_ends: "waits for what never comes",
+    never_ends_and_catches_everything: "waits for what never comes",
+    waits: "write it with a plain def",
+    exits: "nothing in these events is a reason to raise",
+    is_not_written: "not written yet",
+    returns_something_odd: "",
+}
+
+
+@pytest.mark.parametrize("answer", BROKEN, ids=lambda answer: answer.__name__)
+def test_broken_code_gets_a_verdict_in_time(answer):
+    start = time.perf_counter()
+    verdict = exercise("03").check(answer)
+
+    assert not verdict.passed
+    assert BROKEN[answer] in verdict.why
+    assert time.perf_counter() - start < CHECK_SECONDS + 1
+
+
+def test_the_verdict_names_the_line_and_what_was_printed():
+    text = exercise("03").check(prints_and_raises).text
+
+    assert "raised IndexError: list index out of range (line 3 of your function)" in text
+    assert "printed    looking at 0 events" in text
+
+
+def test_nothing_of_the_readers_prints_floods_the_page(capsys):
+    exercise("03").check(prints_and_raises)
+
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (None, "expected your function, saw None"),
+        ("may_run", "expected your function, saw 'may_run'"),
+        (lambda: None, "it is called as may_run(events), and yours is <lambda>()"),
+        (lambda _events, _reader: [], "and yours is <lambda>(_events, _reader)"),
+        (len, "returns a list of call IDs"),
+    ],
+)
+def test_what_is_no_such_function_is_said_plainly(answer, said):
+    assert said in exercise("03").check(answer).why
+
+
+@pytest.mark.parametrize("value", [None, True, "call_1", 7, {"call_1": True}, [None], [["a"]]])
+def test_a_value_of_another_form_is_wrong_and_no_error(value):
+    for task in EXERCISES.values():
+        count = task.signature.count(",") + 1
+
+        def answer(*_arguments, value=value):
+            return value
+
+        answer.__signature__ = inspect.Signature(
+            [inspect.Parameter(f"a{n}", inspect.Parameter.POSITIONAL_ONLY) for n in range(count)]
+        )
+        assert not task.check(answer).passed
+
+
+def test_an_interrupt_by_the_reader_gets_out():
+    def interrupted(_events):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        exercise("03").check(interrupted)
+
+
+# ------------------------------------------------------------------------------------ what is shown
+
+
+def failing(why="why", value="value"):
+    trial = Trial("stream", "event 1", lambda: (0,), lambda _outcome: Wrong(why, "expected"))
+    task = Exercise("00", "title", 1, 5, "answer(n)", lambda: [trial], ("first", "second"))
+    return task, task.check(lambda _n: value)
+
+
+def test_hostile_text_in_a_verdict_is_text():
+    hostile = '<img src=x onerror="alert(1)">\u202e\x1b]0;'
+    _, verdict = failing(why=hostile, value=hostile)
+
+    assert "<img" not in verdict._repr_html_()
+    for form in (verdict.text, verdict._repr_html_()):
+        assert "\u202e" not in form
+        assert "\x1b" not in form
+
+
+def test_both_forms_of_a_verdict_say_the_same():
+    for verdict in (failing()[1], exercise("03").check(may_run_as_a_set)):
+        words = html.unescape(re.sub(r"<[^>]+>", " ", verdict._repr_html_())).split()
+        assert words == repr(verdict).split()
+
+
+def test_a_long_value_is_cut():
+    assert len(failing(value="x" * 10_000)[1].text) < 500
+
+
+def test_a_failed_trial_can_be_looked_at():
+    verdict = exercise("03").check(may_run_at_any_end)
+
+    assert verdict.capture.name == "incomplete"
+    assert verdict.frame.index == verdict.event == 15
+    assert verdict.frame.verdict == "discarded"
+    assert exercise("03").check(may_run_as_a_set).frame is None
+
+
+def test_hints_unfold_and_have_a_text():
+    task, _ = failing()
+
+    assert repr(task.hint(1)) == "hint 1: first"
+    assert repr(task.hint(99)) == "hint 2: second"
+    assert repr(task.hints) == "hint 1: first\nhint 2: second"
+    assert task.hints._repr_html_().count("<details><summary>Hint ") == 2
+
+
+def test_an_outcome_says_what_was_done():
+    assert Outcome(value=[1]).shown == "returned [1]"
+    assert Outcome(error=KeyError("a")).shown == "raised KeyError: 'a'"
+    assert Outcome(error=RuntimeError()).shown == "raised RuntimeError"
+
+
+def test_a_check_leaves_the_fixtures_alone():
+    before = capture("interleaved").source
+    exercise("02").check(pending_that_changes_its_input)
+
+    assert capture("interleaved").source == before

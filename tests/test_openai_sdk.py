@@ -1,0 +1,293 @@
+"""Opening a stream through the real SDK: one request, and what each refusal becomes."""
+
+import gzip
+import socket
+from dataclasses import replace
+
+import anyio
+import openai
+import pytest
+from raw_http import SECRET, leaving_nothing, serving
+from sdk import REQUEST, sending, transport_to
+
+from agentlib.errors import OpenFailure
+from agentlib.lab.scenarios import capture
+from agentlib.transport import openai_sdk
+from agentlib.transport.bodies import MAX_REFUSAL_BYTES
+from agentlib.transport.loopback import HEAD, Reply
+from agentlib.transport.openai_sdk import OpenAITransport
+from agentlib.transport.opening import CONSERVATIVE, PATIENT
+
+pytestmark = pytest.mark.anyio
+READ = Reply.stream(capture("success_1_read"))
+either_client = pytest.mark.parametrize("owned", [True, False], ids=["own client", "given client"])
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_left():
+    with leaving_nothing():
+        yield
+
+
+@pytest.fixture
+def serve():
+    with serving() as start:
+        yield start
+
+
+async def refusal(server, *, owned=True):
+    async with transport_to(server, owned=owned) as transport:
+        with anyio.fail_after(10), pytest.raises(OpenFailure) as raised:
+            await transport.open(REQUEST)
+    assert SECRET not in str(raised.value)
+    return raised.value
+
+
+# ---------------------------------------------------------------------------- one plain request
+
+
+@either_client
+async def test_an_opening_is_one_plain_request_whatever_the_client_would_do(owned):
+    answer = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\ndata: {}\n\n"
+    with sending(answer) as (address, requests):
+        async with transport_to(address, owned=owned) as transport:
+            stream = await transport.open(REQUEST)
+            assert [event async for event in stream] == [{}]
+            await stream.aclose()
+    headers = requests[0]
+    assert headers["accept-encoding"] == "identity"
+    assert headers["authorization"] == f"bearer {SECRET}"
+    assert headers["x-stainless-read-timeout"] == "30.0"
+    assert headers["x-stainless-retry-count"] == "0"
+
+
+@either_client
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 422, 429, 500, 502, 503, 529, 599])
+async def test_a_refusal_keeps_its_status_and_is_one_request(serve, status, owned):
+    server = serve(Reply.error(status, code="why", message="not now", headers={"retry-after": "7"}))
+    failure = await refusal(server, owned=owned)
+
+    assert (failure.status, failure.code, failure.retry_after) == (status, "why", 7.0)
+    assert f"the server answered {status}" in failure.reason
+    assert "not now" in failure.reason
+    assert isinstance(failure.__cause__, openai.APIStatusError)
+    assert CONSERVATIVE.may_retry(failure) == (status >= 500)
+    assert PATIENT.may_retry(failure) == (status >= 500 or status == 429)
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        {"code": "insufficient_quota", "type": "insufficient_quota"},
+        {"code": None, "type": "insufficient_quota"},
+        {"code": 429, "type": "insufficient_quota"},
+        {"type": "insufficient_quota"},
+    ],
+)
+async def test_an_exhausted_quota_is_known_by_its_code_or_its_type(serve, error):
+    body = {"error": {"message": "no money", **error}}
+    failure = await refusal(serve(Reply.error(429, json_body=body)))
+    assert not PATIENT.may_retry(failure)
+
+
+async def test_a_rate_limit_is_no_exhausted_quota(serve):
+    body = {"error": {"message": "slow", "type": "requests", "code": "rate_limit_exceeded"}}
+    assert PATIENT.may_retry(await refusal(serve(Reply.error(429, json_body=body))))
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        replace(Reply.html(), status=502),
+        replace(Reply.blank(b"\0" * 99), status=502),
+        replace(Reply.blank(), status=502),
+        Reply.error(502, json_body=[1]),
+        Reply.error(502, json_body={"error": "a text"}),
+        Reply.error(502, json_body={"error": {"message": {"no": "text"}}}),
+        replace(READ, status=502),
+    ],
+    ids=["html", "NULs", "nothing", "an array", "a text", "another shape", "a stream"],
+)
+async def test_a_refusal_may_hold_anything(serve, reply):
+    failure = await refusal(serve(reply))
+    assert (failure.status, CONSERVATIVE.may_retry(failure)) == (502, True)
+    assert len(failure.reason) < 200
+
+
+@either_client
+@pytest.mark.parametrize("status", [500, 401])
+@pytest.mark.parametrize(
+    "tear",
+    [
+        lambda reply: reply.reset(at=9),
+        lambda reply: reply.close(at=9),
+        lambda reply: replace(reply, framing="chunked").cut_chunk(at=9),
+    ],
+    ids=["reset", "too short", "cut chunk"],
+)
+async def test_the_status_counts_even_where_its_words_do_not_arrive(serve, tear, status, owned):
+    failure = await refusal(serve(tear(Reply.error(status))), owned=owned)
+    assert failure.status == status
+    assert CONSERVATIVE.may_retry(failure) == (status == 500)
+
+
+async def test_a_stalled_refusal_is_a_refusal(serve, monkeypatch):
+    monkeypatch.setattr(openai_sdk, "SDK_TIMEOUT_SECONDS", 0.5)
+    failure = await refusal(serve(Reply.error(503).stall(at=9)))
+    assert failure.status == 503
+
+
+async def test_the_words_of_a_refusal_are_bounded(serve):
+    server = serve(replace(Reply.huge_line(3_000_000), status=500))
+    failure = await refusal(server)
+    server.wait_until(lambda server: server.closed == 1)
+    assert failure.status == 500
+    assert len(failure.__cause__.response.content) <= MAX_REFUSAL_BYTES
+
+
+async def test_a_packed_refusal_is_not_unpacked(serve):
+    bomb = gzip.compress(b" " * 10_000_000)
+    reply = replace(Reply.error(500, headers={"content-encoding": "gzip"}), body=bomb)
+    failure = await refusal(serve(reply))
+    assert failure.status == 500
+    assert len(failure.__cause__.response.content) <= MAX_REFUSAL_BYTES
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_a_redirect_is_not_followed(serve, status):
+    reply = Reply.error(status, headers={"location": "/v1/responses"})
+    server = serve(reply)
+    failure = await refusal(server)
+
+    assert (failure.status, len(server.requests)) == (status, 1)
+    assert not PATIENT.may_retry(failure)
+
+
+async def test_a_given_client_that_runs_in_a_circle_is_not_sent_again(serve):
+    failure = await refusal(
+        serve(Reply.error(307, headers={"location": "/v1/responses"})), owned=False
+    )
+    assert "TooManyRedirects" in failure.reason
+    assert not PATIENT.may_retry(failure)
+
+
+# ----------------------------------------------------------------------------------- no answer
+
+
+@either_client
+@pytest.mark.parametrize(
+    "reply", [Reply.refuse(), READ.close(at=HEAD)], ids=["reset", "closed without a word"]
+)
+async def test_no_answer_is_a_failure_of_the_network(serve, reply, owned):
+    server = serve(reply)
+    failure = await refusal(server, owned=owned)
+
+    assert (failure.status, failure.code, len(server.requests)) == (None, None, 1)
+    assert CONSERVATIVE.may_retry(failure)
+    assert isinstance(failure.__cause__, openai.APIConnectionError)
+
+
+async def test_a_stall_before_the_answer_is_a_failure_of_the_network(serve, monkeypatch):
+    monkeypatch.setattr(openai_sdk, "SDK_TIMEOUT_SECONDS", 0.05)
+    failure = await refusal(serve(READ.stall(at=HEAD)))
+    assert isinstance(failure.__cause__, openai.APITimeoutError)
+    assert CONSERVATIVE.may_retry(failure)
+
+
+async def test_where_nobody_listens_it_is_a_failure_of_the_network():
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    assert CONSERVATIVE.may_retry(await refusal(f"http://127.0.0.1:{port}/v1"))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [b"SSH-2.0-OpenSSH\r\n", b"HTTP/1.1 200\r\nbad header\r\n\r\n", b"HTTP/1.1 999999 x\r\n\r\n"],
+)
+async def test_an_answer_that_is_no_http_is_a_failure_of_the_network(answer):
+    with sending(answer) as (address, _):
+        assert CONSERVATIVE.may_retry(await refusal(address))
+
+
+@pytest.mark.parametrize("base_url", ["ftp://127.0.0.1/v1", "nonsense"])
+async def test_an_address_that_is_none_is_not_tried_again(base_url):
+    assert not PATIENT.may_retry(await refusal(base_url))
+
+
+def test_an_address_that_cannot_be_read_is_refused_at_once():
+    with pytest.raises(OpenFailure, match="no client could be made"):
+        OpenAITransport(api_key=SECRET, base_url="http://[::1")
+
+
+@pytest.mark.parametrize("key", [f"{SECRET}\n", f"{SECRET}\r\nx: y", f"{SECRET}\xe9\u2028"])
+async def test_a_key_that_http_cannot_carry_is_not_shown(serve, key):
+    server = serve(READ)
+    transport = OpenAITransport(api_key=key, base_url=server.base_url)
+    with pytest.raises(OpenFailure) as raised:
+        await transport.open(REQUEST)
+    await transport.aclose()
+    assert SECRET not in str(raised.value)
+    assert not PATIENT.may_retry(raised.value)
+    assert server.requests == []
+
+
+def test_without_a_key_there_is_no_transport(monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(OpenFailure, match="set OPENAI_API_KEY") as raised:
+        OpenAITransport(base_url="http://127.0.0.1:9/v1")
+    assert not raised.value.retryable
+
+
+@pytest.mark.parametrize("broken", [{"model": "\ud800"}, {"input": object()}, {"unknown": 1}])
+async def test_a_request_that_cannot_be_sent_is_not_tried_again(serve, broken):
+    server = serve(READ)
+    async with transport_to(server) as transport:
+        with pytest.raises(OpenFailure) as raised:
+            await transport.open({**REQUEST, **broken})
+    assert not PATIENT.may_retry(raised.value)
+    assert server.requests == []
+
+
+async def test_a_key_that_the_server_sends_back_is_not_shown(serve):
+    error = {"message": f"Incorrect API key: {SECRET}.", "code": f"bad_{SECRET}"}
+    failure = await refusal(serve(Reply.error(401, json_body={"error": error})))
+    assert SECRET not in f"{failure} {failure.code} {failure.reason}"
+    assert "Incorrect API key" in failure.reason
+
+
+# ----------------------------------------------------------------------------- whose client it is
+
+
+async def test_its_own_client_is_closed_and_a_given_one_is_not(serve):
+    server = serve(READ)
+    own = OpenAITransport(api_key=SECRET, base_url=server.base_url)
+    await own.aclose()
+    assert own._client.is_closed()
+
+    async with openai.AsyncOpenAI(api_key=SECRET, base_url=server.base_url) as given:
+        transport = OpenAITransport(given)
+        await transport.aclose()
+        assert not given.is_closed()
+        await (await transport.open(REQUEST)).aclose()
+        assert given.max_retries == 2, "it is used as it is given"
+
+
+async def test_a_client_that_was_closed_opens_nothing(serve):
+    server = serve(READ)
+    transport = OpenAITransport(api_key=SECRET, base_url=server.base_url)
+    await transport.aclose()
+    with pytest.raises(OpenFailure) as raised:
+        await transport.open(REQUEST)
+    assert not PATIENT.may_retry(raised.value)
+    assert server.requests == []
+
+
+async def test_the_key_and_the_address_come_from_the_environment(serve, monkeypatch):
+    server = serve(READ)
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+    transport = OpenAITransport()
+    await (await transport.open(REQUEST)).aclose()
+    await transport.aclose()
+    assert server.requests[0].authorized
