@@ -8,7 +8,7 @@ NBVAL  := --nbval --nbval-current-env --nbval-cell-timeout=60
 export VENV
 
 .DEFAULT_GOAL := help
-.PHONY: help install lab test quick lint format bench notebooks lock
+.PHONY: help install lab test quick fuzz lint format bench notebooks lock
 
 help: ## list what make can do here
 	@echo "usage: make TARGET [ARGS='further arguments'] [PYTHON=/path/to/python3.12]"
@@ -33,6 +33,9 @@ test: $(STAMP) ## run all tests: units, browser, and every notebook
 
 quick: $(STAMP) ## run the unit tests alone, without browser and notebooks
 	$(PY) -m pytest -p no:nbval -m "not browser" $(ARGS) tests
+
+fuzz: $(STAMP) ## try a million hostile streams on the adapters (ARGS='--seed 7' for others)
+	$(PY) -m agentlib.lab.fuzz $(ARGS)
 
 lint: $(STAMP) ## check style, format and types
 	$(PY) -m ruff check .

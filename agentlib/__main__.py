@@ -25,10 +25,10 @@ CLASS is called with the catalog, an agentlib.Catalog, and makes one object per 
 
 accept and end return None for progress, or a list of the calls to execute, each a tuple
 (call_id, name, arguments), arguments being a dict or JSON text. An empty list is the decision
-that there is nothing to execute. One that raises refuses the response; what it returned before
-counts as executed. Where it has the attributes text, refusal or usage (an agentlib.Usage), these
-are compared too. CLASS may also be a translator, with translate(event) and finish(), that returns
-the events of agentlib.vocabulary: it is then tried in front of the shared assembly and gate.
+that there is nothing to execute. An adapter that raises refuses the response; what it returned
+before counts as executed. Where it has the attributes text, refusal or usage (an agentlib.Usage),
+these are compared too. CLASS may also be a translator, with translate(event) and finish(), that
+returns the events of agentlib.vocabulary: it is then tried before the shared assembly and gate.
 
 Which API it reads is said by --provider, or by the attribute `provider` of CLASS.
 
@@ -130,7 +130,7 @@ def _add_check(commands: Any) -> None:
         "check",
         help="try an adapter of your own on the contract: hostile streams without number",
         description="Tell stories to an adapter in every framing of an API, harm the streams in "
-        "every way, and report what it released that it must not, each with the smallest stream.",
+        "every way,\nand report what it released that it must not, each with the smallest stream.",
         epilog=ADAPTER,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -44,7 +44,7 @@ from agentlib.gate import (
     rejected_calls,
     released_calls,
 )
-from agentlib.jsonvalues import join_surrogates, quote
+from agentlib.jsonvalues import SURROGATE, join_surrogates, quote
 from agentlib.vocabulary import (
     Completed,
     Corrected,
@@ -212,8 +212,9 @@ class Assembly:
         self._violate(f"the response opened already, saw {name} again", check="opened")
 
     def _open(self, event: Opened) -> None:
-        if not event.response_id:
-            self._violate("the response opened without an ID", check="opened")
+        if not event.response_id or SURROGATE.search(event.response_id):
+            seen = quote(event.response_id)
+            self._violate(f"expected the response to open with an ID, saw {seen}", check="opened")
         self._response_id = event.response_id
         self._move("open")
 

@@ -16,11 +16,14 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from agentlib.conversation import Catalog, RejectedCall, ToolCall
 from agentlib.jsonvalues import (
+    MAX_QUOTED_CHARACTERS,
     SURROGATE,
     FrozenObject,
     StrictJSONError,
     join_surrogates,
+    one_line,
     quote,
+    shorten,
     strict_loads,
 )
 from agentlib.vocabulary import Completed, Stopped, TerminalCall, TerminalOther, TerminalText
@@ -149,7 +152,8 @@ def _unless_violated(_: Evidence) -> Outcome:
 def _completed(evidence: Evidence) -> Outcome:
     end = evidence.end
     if isinstance(end, Stopped):
-        return "fail", f"the provider ended it with {end.kind}: {end.reason}"
+        kind = one_line(shorten(end.kind, MAX_QUOTED_CHARACTERS))
+        return "fail", f"the provider ended it with {kind}: {end.reason}"
     return _fail_or_pass([end.problem] if isinstance(end, Completed) and end.problem else [])
 
 

@@ -24,7 +24,7 @@ class TallyTranslator:
 
     trailing = False
 
-    def __init__(self, options=None):
+    def __init__(self, _options=None):
         self._number = 0
         self._reply = ""
         self._asks = set()
@@ -155,7 +155,7 @@ class Faulty:
                 raise
             return calls
 
-    def excuse(self, failure, event=None):
+    def excuse(self, *_):
         return None
 
     def collected(self):
@@ -184,14 +184,14 @@ class ActsAtDone(Faulty):
 class TakesAnyEnd(Faulty):
     """Takes failed, incomplete and length for ends as good as any."""
 
-    def excuse(self, failure, event=None):
+    def excuse(self, failure, *_):
         return self.collected() if isinstance(failure, ProviderStopped) else None
 
 
 class TakesTheCut(Faulty):
     """Takes the end of the stream for the end of the response: it ignores the terminal event."""
 
-    def excuse(self, failure, event=None):
+    def excuse(self, failure, *_):
         return self.collected() if isinstance(failure, StreamCut) else None
 
 
@@ -209,14 +209,14 @@ class DropsRepeats(Faulty):
 class LeavesOutTheBroken(Faulty):
     """Releases the calls that are good, and leaves out the others."""
 
-    def excuse(self, failure, event=None):
+    def excuse(self, failure, *_):
         return self.collected() if failure.check in OF_ARGUMENTS else None
 
 
 class Repairs(Faulty):
     """Closes what is open in arguments that do not parse."""
 
-    def excuse(self, failure, event=None):
+    def excuse(self, failure, *_):
         if failure.check != "strict_json":
             return None
         for call in self.seen.calls.values():
@@ -257,7 +257,7 @@ class BelievesTheEvent(TakesTheTerminalsWord):
 class FirstValueWins(Faulty):
     """Parses as most do: of one name that stands twice in an object, one value wins unseen."""
 
-    def excuse(self, failure, event=None):
+    def excuse(self, failure, *_):
         return self.collected() if "stands twice" in failure.reason else None
 
 
@@ -278,7 +278,7 @@ class SumsUsage(Faulty):
 class Refuses(Faulty):
     """Refuses everything: nothing leaks, and nothing lives."""
 
-    def accept(self, event):
+    def accept(self, _):
         raise ValueError("no")
 
 

@@ -6,6 +6,7 @@ import pytest
 from runs import ASKED, Script, call, host, says
 
 from agentlib.runtime.execution import Execution
+from agentlib.runtime.limits import RunLimits
 from agentlib.runtime.loop import Run
 from agentlib.runtime.outcomes import Finished
 from agentlib.runtime.publication import Publication
@@ -59,8 +60,8 @@ async def test_reasoning_is_no_draft():
     assert draft == []
 
 
-def done(call_id, name, output, status="executed"):
-    return Execution(call(call_id, name), status, output)
+def done(call_id, name, output, status="executed", beside=()):
+    return Execution(call(call_id, name), status, output, beside=frozenset(beside))
 
 
 @pytest.mark.parametrize(
@@ -75,7 +76,9 @@ def done(call_id, name, output, status="executed"):
         ([done("c1", "test", "test done"), done("c2", "edit", "edit done")], False),
         ([done("c1", "edit", "edit done"), done("c2", "test", "test done")], True),
         ([done("c1", "test", "test done"), done("c2", "edit", "no", "not_executed")], True),
+        ([done("c1", "test", "test done"), done("c2", "edit", "no", "denied")], True),
         ([done("c1", "test", "test done"), done("c2", "edit", "?", "unknown")], False),
+        ([done("c1", "edit", "ok"), done("c2", "test", "test done", beside=["edit"])], False),
     ],
 )
 def test_a_receipt_is_a_successful_result_that_nothing_voided(executions, supported):
@@ -88,3 +91,11 @@ def test_wording_asks_for_a_receipt_and_gives_none():
         "the tests pass": "tests pass"
     }
     assert unsupported("I looked at it.", (), (TESTS_PASS,)) == {}
+
+
+@pytest.mark.parametrize(("places", "repairs"), [(1, 0), (2, 1)])
+async def test_tests_that_ran_beside_an_edit_say_nothing_of_it(places, repairs):
+    steps = [says("", call("c1"), call("c2", "test")), says("The tests pass."), says("I am done.")]
+    limits = RunLimits(parallel_tools=places)
+    outcome = await Run(Script(*steps), host(rules=(TESTS_PASS,)), limits).start(ASKED)
+    assert len(outcome.account.repairs) == repairs

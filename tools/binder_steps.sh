@@ -20,6 +20,8 @@ trap finish EXIT
 
 say "a fresh environment with $("$python" --version) (Binder's is $version)"
 "$python" -m venv "$folder/env"
+# Of the many packages only what runs is compiled, once.
+unset PYTHONDONTWRITEBYTECODE
 export PATH="$folder/env/bin:$PATH" PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_COMPILE=1
 export JUPYTER_PREFER_ENV_PATH=1 JUPYTER_RUNTIME_DIR="$folder/runtime" JUPYTER_CONFIG_DIR="$folder/config"
 

@@ -31,12 +31,12 @@ def run_check(
     """Try the adapter `target`, "MODULE:CLASS", write the report, and return the exit status.
 
     `mixtures` is the number of random mixtures of harms besides all single ones, by `seed`. Where
-    `save` is given, each leak is written to a capture file in that folder.
+    `save` is given, the leaks and the smallest of the dead are written to capture files in that folder.
     """
     try:
         thing = load(target)
-        dialect = _dialect(thing, target, provider)
         make = _maker(thing, target)
+        dialect = _dialect(thing, target, provider)
         report = _quietly(make, dialect, mixtures, seed)
         out.write(f"{printable(target)} · {report!r}\n")
         if save is not None:
@@ -53,9 +53,11 @@ def load(target: str) -> Any:
     Raises CheckUsage where it names nothing, or the module cannot be imported.
     """
     module, colon, name = target.partition(":")
-    if not colon or not re.fullmatch(r"\w+(\.\w+)*", module) or not name.isidentifier():
-        hint = " (a module has dots, not slashes, and no .py)" if ".py" in module else ""
-        raise CheckUsage(f"expected MODULE:CLASS, saw {target}{hint}")
+    dotted = re.fullmatch(r"\w+(\.\w+)*", module) and not module.endswith(".py")
+    if not colon or not dotted or not name.isidentifier():
+        raise CheckUsage(
+            f"expected MODULE:CLASS, such as mine.adapters:Mine; saw {target}"
+        )
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
@@ -94,8 +96,11 @@ def _quietly(make: Maker, dialect: Dialect, mixtures: int, seed: int) -> Report:
 def _save(report: Report, folder: Path, out: TextIO) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for number, leak in enumerate(report.leaks, 1):
-            leak.capture.save(folder / f"leak-{number}-{leak.kind}.sse")
+        for leak in report.leaks:
+            leak.capture.save(folder / f"leak-by-{leak.kind}.sse")
+        for number, dead in enumerate(report.smallest_dead, 1):
+            dead.capture.save(folder / f"dead-{number}.sse")
     except OSError as error:
         raise CheckUsage(f"cannot write to {folder}: {error.strerror}") from error
-    out.write(f"  {plural(len(report.leaks), 'capture')} written to {folder}\n")
+    written = plural(len(report.leaks) + len(report.smallest_dead), "capture")
+    out.write(f"  {written} written to {printable(str(folder))}\n")

@@ -20,7 +20,7 @@ from agentlib.lab.dialects import Dialect, Telling
 from agentlib.lab.dialects.common import Native
 from agentlib.lab.dialects.law import Unseen, difference
 from agentlib.lab.harm import Harm, Told, every_harm, kind_of, mixture
-from agentlib.lab.report import MAX_KEPT, Dead, Leak, Report
+from agentlib.lab.report import MAX_KEPT, Dead, Leak, Report, calls_told
 from agentlib.lab.story import STOPS, STORIES, Story, catalog, invent
 from agentlib.lab.trial import Maker, Outcome, Verdict, judge, run
 
@@ -204,9 +204,15 @@ def smallest(events: list[Native], leaks: Callable[[list[Native]], bool]) -> lis
 
 def _not_live(told: Told, outcome: Outcome) -> str:
     if outcome.calls is None:
+        if not outcome.refused and not told.story.calls:
+            return ""
         return f"refused, {outcome.refused}" if outcome.refused else "nothing was released"
-    if not outcome.says(told.story.content):
-        return "what was released is not the story"
+    wanted = told.story.content
+    if tuple(outcome.calls) != wanted.calls:
+        return f"released {calls_told(outcome.calls)}; the story is {calls_told(wanted.calls)}"
+    if not outcome.says(wanted):
+        said = f"{outcome.text!r} and {outcome.refusal!r}"
+        return f"released the text and refusal {said}; the story is {wanted[1:]}"
     usage = told.dialect.usage(told.story)
     if isinstance(outcome.usage, Usage) and outcome.usage != usage:
         return f"expected {usage}, released {outcome.usage}"

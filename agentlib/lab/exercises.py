@@ -9,12 +9,14 @@ from __future__ import annotations
 from agentlib.lab.checking import Exercise
 from agentlib.lab.tasks.bounded_run import BOUNDED_RUN
 from agentlib.lab.tasks.fragments import FRAGMENTS
+from agentlib.lab.tasks.may_claim import MAY_CLAIM
 from agentlib.lab.tasks.may_run import MAY_RUN
 from agentlib.lab.tasks.may_spend import MAY_SPEND
 from agentlib.lab.tasks.next_input import NEXT_INPUT
 from agentlib.lab.tasks.no_doubles import NO_DOUBLES
 from agentlib.lab.tasks.own_fault import OWN_FAULT
 from agentlib.lab.tasks.redact import REDACT
+from agentlib.lab.tasks.run_once import RUN_ONCE
 from agentlib.lab.tasks.settle_calls import SETTLE_CALLS
 from agentlib.lab.tasks.tally_adapter import TALLY_ADAPTER
 from agentlib.lab.tasks.what_to_retry import WHAT_TO_RETRY
@@ -31,6 +33,8 @@ EXERCISES: dict[str, Exercise] = {
         TALLY_ADAPTER,
         NEXT_INPUT,
         SETTLE_CALLS,
+        MAY_CLAIM,
+        RUN_ONCE,
         MAY_SPEND,
         REDACT,
     )

@@ -221,12 +221,14 @@ def _buffer_lines(shown: ShownBuffer, frame: Frame) -> Iterator[str]:
         return
     identity = " ".join(_short(part) for part in (buffer.name, buffer.item_id) if part)
     size = f"{len(shown.text):,} of {buffer.limit:,} characters"
-    yield f"  pending  {identity} {_short(buffer.call_id)} · {size}{_done(shown)}"
+    yield f"  pending  {identity} {_short(buffer.call_id)} · {size}{_done(shown, frame)}"
     yield f"           {_tail(shown.text) or '(nothing yet)'}"
 
 
-def _done(shown: ShownBuffer) -> str:
-    return " · done, progress only" if shown.done else ""
+def _done(shown: ShownBuffer, frame: Frame) -> str:
+    if not shown.done:
+        return ""
+    return " · done" if frame.verdict == "released" else " · done, progress only"
 
 
 def _finding_lines(frame: Frame) -> Iterator[str]:
@@ -274,13 +276,14 @@ def _html(frame: Frame) -> Iterator[str]:
 
 
 def _buffer_html(shown: ShownBuffer, frame: Frame) -> Iterator[str]:
-    lines = list(_buffer_lines(shown, frame))
+    label, _, rest = next(_buffer_lines(shown, frame)).strip().partition(" ")
+    head = f"<strong>{label}</strong> {_text(rest.strip())}"
     if shown.buffer.kind != "arguments":
-        yield f'<div style="{_PAD}">{_text(lines[0].strip())}</div>'
+        yield f'<div style="{_PAD}">{head}</div>'
         return
     old = shown.text[: len(shown.text) - shown.new]
     new = shown.text[len(shown.text) - shown.new :]
-    yield f'<div style="{_PAD}">{_text(lines[0].strip())}<div style="{_MONO}">'
+    yield f'<div style="{_PAD}">{head}<div style="{_MONO}">'
     yield f"{_text(_tail(old))}<mark>{_text(_tail(new))}</mark></div></div>"
 
 

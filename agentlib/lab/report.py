@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import textwrap
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -111,6 +111,11 @@ class Report:
         """Whether nothing leaked, and everything unharmed was released."""
         return not self.leaked and not self.deaths
 
+    @property
+    def smallest_dead(self) -> list[Dead]:
+        """The few shortest of the unharmed tellings that were not released."""
+        return sorted(self.dead, key=lambda dead: len(dead.events))[:MAX_SHOWN]
+
     def count(self, verdict: Verdict, kind: str | None = None) -> int:
         """Return the number of streams with this verdict, of all kinds of harm or of one."""
         return sum(
@@ -137,7 +142,7 @@ def _live_lines(report: Report) -> Iterator[str]:
     yield f"{dialect.title if dialect is not None else report.provider}"
     right = report.told - report.deaths
     yield f"  unharmed: {right:,} of {plural(report.told, 'telling')} released as the story says"
-    for dead in report.dead[:MAX_SHOWN]:
+    for dead in report.smallest_dead:
         yield from _wrapped(f"dead: {dead!r}", "    ")
 
 
@@ -172,12 +177,14 @@ def _unseen_lines(report: Report) -> Iterator[str]:
 
 def _ends(report: Report) -> Iterator[str]:
     yield ""
-    for leak in report.leaks[:MAX_SHOWN]:
+    kinds = list(KINDS)
+    leaks = sorted(report.leaks, key=lambda leak: kinds.index(leak.kind))
+    for leak in leaks[:MAX_SHOWN]:
         yield from _leak_lines(leak)
         yield ""
-    kept = len({leak.kind for leak in report.leaks[MAX_SHOWN:]})
-    if kept:
-        yield f"  and leaks by {plural(kept, 'further kind')} of harm"
+    further = dict.fromkeys(leak.kind for leak in leaks[MAX_SHOWN:])
+    if further:
+        yield from _wrapped(f"and leaks by these kinds of harm: {', '.join(further)}", "  ")
     dead = f", {report.deaths:,} dead" if report.deaths else ""
     yield f"  {plural(report.tried, 'hostile stream')} tried, {report.leaked:,} leaked{dead}"
 
@@ -187,12 +194,17 @@ def _leak_lines(leak: Leak) -> Iterator[str]:
     for harm in leak.harms:
         yield from _wrapped(f"harm      {KINDS[harm.kind]}: {harm.act} ({harm.place})", "    ")
     place = f"event {leak.at}" if leak.at <= len(leak.events) else "the end"
-    calls = "; ".join(" ".join(call) for call in leak.released) or "no call"
-    yield from _wrapped(f"released  at {place}: {shorten(calls)}", "    ")
+    yield from _wrapped(f"released  at {place}: {shorten(calls_told(leak.released))}", "    ")
     yield from _wrapped(f"wrong     {leak.why}", "    ")
-    yield f"    smallest  {plural(len(leak.events), 'event')} that show it:"
+    show = "shows" if len(leak.events) == 1 else "show"
+    yield f"    smallest  {plural(len(leak.events), 'event')} that {show} it:"
     for number, event in enumerate(leak.events, 1):
         yield f"      {number:>3}  {printable(json.dumps(event))}"
+
+
+def calls_told(calls: Iterable[tuple[str, str, str]]) -> str:
+    """Return calls, each with its ID, its name and its arguments, in one line."""
+    return "; ".join(" ".join(call) for call in calls) or "no call"
 
 
 def _wrapped(text: str, indent: str, further: str = "") -> list[str]:

@@ -52,6 +52,12 @@ except BudgetExceeded:
     print(made)
 """
 
+_LOOK = """
+import sys
+from agentlib.runtime.ledger import Ledger
+print(Ledger(sys.argv[1], 1.0).spent())
+"""
+
 
 def everyone(who: str, route: str) -> bool:
     """Return True: everyone may use every route."""
@@ -148,6 +154,13 @@ def spend_in_processes(ledger: Ledger, processes: int) -> int:
         for _ in range(processes)
     ]
     return sum(int(process.communicate()[0]) for process in running)
+
+
+def spent_elsewhere(ledger: Ledger) -> float:
+    """Return what a new process finds spent in the file of a ledger."""
+    command = [sys.executable, "-c", _LOOK, str(ledger.path)]
+    found = subprocess.run(command, capture_output=True, check=True)  # noqa: S603 - our own script
+    return float(found.stdout)
 
 
 @cache

@@ -28,9 +28,12 @@ from agentlib.runtime.limits import RunLimits
 from agentlib.runtime.loop import Run
 from agentlib.runtime.model import StreamingModel
 from agentlib.runtime.outcomes import Outcome
+from agentlib.runtime.publication import Publication
 from agentlib.stopwatch import Stopwatch
 from agentlib.transport.capture import Capture
+from agentlib.transport.opening import Attempt
 from agentlib.transport.replaying import Opening, Playback, ReplayStream, ReplayTransport
+from agentlib.vocabulary import Event
 
 TASK = "Please repair add()."
 # What a response takes by default, in seconds: to open, to begin, and to stream.
@@ -114,12 +117,19 @@ class _StageTimer:
 
 
 def paced(
-    step: Decision | Capture, *, first: float = FIRST_EVENT, rest: float = STREAMING
+    step: Decision | Capture,
+    *,
+    first: float = FIRST_EVENT,
+    rest: float = STREAMING,
+    closing: float = 0.0,
 ) -> Playback:
-    """Return a response that takes `first` seconds to its first event, and `rest` to its last."""
-    stream = _streamed(step) if isinstance(step, Decision) else step
+    """Return a response that takes `first` seconds to its first event, and `rest` to its last.
+
+    `closing` is what it takes to close its stream.
+    """
+    stream = streamed(step) if isinstance(step, Decision) else step
     response = stream.responses[0]
-    return Playback(response, pauses={1: first, len(response.events): rest})
+    return Playback(response, pauses={1: first, len(response.events): rest}, closing=closing)
 
 
 class StageTools:
@@ -144,6 +154,8 @@ class StageTools:
 class Stage:
     """One run, set up: `script` has what each opening brings, `seconds` what each tool takes.
 
+    `publication` is given the drafts and the committed texts.
+
     A step of the script is a decision, which is streamed, a capture, or an opening. `host` are
     further fields of the run's Host. What came of it is in `outcome` and `timeline`, the files
     and the tools that ran are in `project`.
@@ -154,6 +166,7 @@ class Stage:
         *script: Step,
         limits: RunLimits | None = None,
         seconds: Mapping[str, float] | None = None,
+        publication: Publication | None = None,
         **host: Any,
     ) -> None:
         self.clock = StageClock()
@@ -161,13 +174,15 @@ class Stage:
         self.project = Project()
         self.limits = limits or RunLimits()
         self._stopwatch = Stopwatch(self.clock)
+        self.publication = publication or Publication()
         openings = [step if isinstance(step, Opening) else paced(step) for step in script]
+        self.transport = _Timed(openings, self.clock)
         self.model = StreamingModel(
-            _Timed(openings, self.clock),
+            self.transport,
             "stage",
             clock=self.clock,
             random=lambda: 0.5,
-            report=self.recorder.report,
+            report=self._report,
             stopwatch=self._stopwatch,
         )
         tools = StageTools(self.project, self.clock, seconds or {})
@@ -194,12 +209,23 @@ class Stage:
             self.limits,
             clock=self.clock,
             stopwatch=self._stopwatch,
+            publication=self.publication,
             observe=self.recorder.observe,
         )
 
     async def start(self, task: str = TASK) -> Stage:
         """Start a run with the task, and return the stage when it has ended."""
         self._outcome = await self.run().start([user(task)])
+        return self
+
+    async def stop(self, at: float, task: str = TASK) -> Stage:
+        """Start a run, cancel its caller when the hands reach `at`, and return when all ended."""
+        run = self.run()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(run.start, [user(task)])
+            await self.clock.sleep(at - self.clock.now())
+            tasks.cancel_scope.cancel()
+        self._outcome = run.outcome
         return self
 
     async def resume(
@@ -209,6 +235,10 @@ class Stage:
         await self.clock.sleep(after)
         self._outcome = await self.run().resume(saved, approvals)
         return self
+
+    def _report(self, event: Event | Attempt) -> None:
+        self.recorder.report(event)
+        self.publication.observe(event)
 
 
 async def perform(*script: Step, **how: Any) -> Stage:
@@ -222,7 +252,8 @@ class _Timed(ReplayTransport):
         return await super().open(request)
 
 
-def _streamed(decision: Decision) -> Capture:
+def streamed(decision: Decision) -> Capture:
+    """Return a decision as a recorded stream, its text in one fragment."""
     calls = [(call.name, dumps(call.arguments)) for call in decision.calls]
     characters = len(decision.text) + sum(len(name) + len(given) for name, given in calls)
     return composed(

@@ -105,9 +105,9 @@ class Timeline:
             indent = ";padding-left:24px;font-weight:normal" if row.inner else ""
             yield f'<tr><th scope="row" style="{_CELL}{indent}">{escape(row.what)}</th>'
             yield f'<td style="{_CELL};{_CODE}">{"".join(scale.coloured(row))}</td>'
-            for cell in (*(_left(row, name) for name in budgets), row.detail):
-                yield f'<td style="{_CELL}">{escape(cell)}</td>'
-            yield "</tr>"
+            for name in budgets:
+                yield f'<td style="{_CELL};text-align:right">{escape(_left(row, name))}</td>'
+            yield f'<td style="{_CELL}">{escape(row.detail)}</td></tr>'
         yield f'</tbody></table><div style="{_CODE}">{escape(self._legend())}</div>'
         yield f"<div>{escape(self._spent())}</div></div>"
 

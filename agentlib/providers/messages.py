@@ -21,6 +21,7 @@ from agentlib.providers.fields import (
     said,
     string,
     violation,
+    whole,
 )
 from agentlib.vocabulary import (
     Completed,
@@ -242,9 +243,9 @@ class MessagesTranslator:
 
 
 def _index(native: Native) -> int:
-    index = native.get("index")
-    if type(index) is not int:
-        raise violation(f"expected a whole index, saw {quote(index)}")
+    index = whole(native, "index")
+    if index is None:
+        raise violation("expected a whole number as index, saw none")
     return index
 
 

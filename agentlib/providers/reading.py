@@ -60,6 +60,8 @@ class ResponseReader:
             return self._take(self._translator.translate(native))
         except ResponseFailure as failure:
             self.discard(failure)
+        except RecursionError:
+            self.discard(violation("the event nests too deep to be read"))
 
     def is_meaningful(self, native: Native) -> bool:
         """Say whether an event shows that the response goes on; a keep-alive does not."""

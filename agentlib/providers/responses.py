@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Never
 
 from agentlib.conversation import NativeTurn, Usage
-from agentlib.jsonvalues import SURROGATE, quote
+from agentlib.jsonvalues import quote
 from agentlib.providers.fields import (
     MAX_COUNT,
     Native,
@@ -173,8 +173,8 @@ class ResponsesTranslator:
 
     def _named(self, native: Native) -> tuple[Event, ...]:
         response_id = string(record(native, "response"), "id")
-        if not response_id or SURROGATE.search(response_id):
-            raise violation(f"expected a response ID, saw {quote(response_id)}", check="opened")
+        if not response_id:
+            raise violation("expected a nonempty response ID", check="opened")
         if self._response_id is None:
             self._response_id = response_id
         elif response_id != self._response_id:

@@ -52,6 +52,11 @@ class Batch:
         self._parallel = limits.parallel_tools
         self._places = anyio.CapacityLimiter(limits.parallel_tools)
         self._asked = clock.now()
+        self._open = {
+            place
+            for place, call in enumerate(calls)
+            if call.call_id not in denied and call.name not in host.presentation
+        }
 
     async def execute(self, done: Callable[[Execution], None]) -> None:
         """Execute all; `done` is told of each as it ends. A cancellation passes through."""
@@ -71,6 +76,7 @@ class Batch:
             async with self._places:
                 ended = await self._claimed(place, call, self._clock.now() - self._asked)
         self.executions[place] = ended
+        self._open.discard(place)
         done(ended)
 
     def _without_running(self, call: ToolCall) -> Execution | None:
@@ -83,6 +89,7 @@ class Batch:
 
     async def _claimed(self, place: int, call: ToolCall, waited: float) -> Execution:
         journal, begun = self._host.journal, self._clock.now()
+        beside = frozenset(self.executions[each].call.name for each in self._open - {place})
         if not journal.claim(self._run_id, call.call_id):
             output = journal.output(self._run_id, call.call_id)
             known: Status = "unknown" if output is None else "executed"
@@ -92,7 +99,7 @@ class Batch:
         self.executions[place] = Execution(call, "unknown", unknown, waited)
         status, output = await self._run(call)
         journal.record(self._run_id, call.call_id, output)
-        return Execution(call, status, output, waited, self._clock.now() - begun)
+        return Execution(call, status, output, waited, self._clock.now() - begun, beside)
 
     async def _run(self, call: ToolCall) -> tuple[Status, str]:
         seconds = float("inf") if self._seconds is None else self._seconds

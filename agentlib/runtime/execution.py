@@ -31,13 +31,17 @@ class Executor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """What came of one call: `waited` for a place and `ran`, in seconds of the loop's clock."""
+    """What came of one call: `waited` for a place and `ran`, in seconds of the loop's clock.
+
+    `beside` names the tools of its batch whose calls had not ended when it began.
+    """
 
     call: ToolCall
     status: Status
     output: str
     waited: float = 0.0
     ran: float = 0.0
+    beside: frozenset[str] = frozenset()
 
     def result(self) -> ToolResult:
         """Return the result that stands for it in the history."""

@@ -32,7 +32,8 @@ class ClaimRule:
 
     `succeeded` judges the call and its output; `wording` is a pattern of an answer that makes the
     claim. A match without a receipt is an unsupported claim. A later call of a tool in
-    `voided_by` voids the receipt: tests that passed before another edit prove nothing of it.
+    `voided_by` voids the receipt: tests that passed before another edit prove nothing of it, and
+    as little those that began while the edit of the same batch had not ended.
     """
 
     claim: str
@@ -44,7 +45,7 @@ class ClaimRule:
 
 def receipts(executions: Iterable[Execution], rules: Sequence[ClaimRule]) -> tuple[Receipt, ...]:
     """Return a receipt for each call that was executed, in order."""
-    acted = [execution for execution in executions if execution.status != "not_executed"]
+    acted = [each for each in executions if each.status not in ("not_executed", "denied", "shown")]
     return tuple(
         _receipt(execution, rules, {later.call.name for later in acted[place:]})
         for place, execution in enumerate(acted, 1)
@@ -55,7 +56,9 @@ def receipts(executions: Iterable[Execution], rules: Sequence[ClaimRule]) -> tup
 def _receipt(execution: Execution, rules: Sequence[ClaimRule], later: set[str]) -> Receipt:
     call, output = execution.call, execution.output
     earned = [rule for rule in rules if rule.tool == call.name and rule.succeeded(call, output)]
-    claims = frozenset(rule.claim for rule in earned if not rule.voided_by & later)
+    claims = frozenset(
+        rule.claim for rule in earned if not rule.voided_by & (later | execution.beside)
+    )
     return Receipt(call.call_id, call.name, output, bool(earned), claims)
 
 

@@ -129,9 +129,11 @@ def _calls_in(rows: Iterable[Sequence[Any]]) -> Iterable[ToolCall]:
 def _execution_out(execution: Execution) -> list[Any]:
     call = execution.call
     identity = [call.call_id, call.name, thaw(call.arguments)]
-    return [identity, execution.status, execution.output, execution.waited, execution.ran]
+    times = [execution.waited, execution.ran]
+    return [identity, execution.status, execution.output, *times, sorted(execution.beside)]
 
 
 def _execution_in(row: Sequence[Any]) -> Execution:
-    identity, *rest = row
-    return Execution(next(iter(_calls_in([identity]))), *rest)
+    identity, status, output, waited, ran, beside = row
+    call = next(iter(_calls_in([identity])))
+    return Execution(call, status, output, waited, ran, frozenset(beside))

@@ -6,6 +6,7 @@ secret in the body, it is replaced.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
@@ -18,14 +19,14 @@ class Recorder:
     """Writes the bytes of streams into a capture file while they are consumed.
 
     Call it with each chunk. The file appears under its name when the `with` ends, also after a
-    response that failed, which is the one to look at; an interrupted one leaves no file. Each of
-    `secrets` is replaced wherever it stands, also across two chunks.
+    response that failed, which is the one to look at; an interrupted one leaves no file, and
+    neither does one to which nothing came. Each of `secrets` is replaced wherever it stands, also
+    across two chunks.
     """
 
     def __init__(self, path: str | Path, secrets: Iterable[str] = ()) -> None:
         self.path = Path(path)
-        self._secrets = tuple(secret.encode() for secret in secrets if secret)
-        self._held = b""
+        self._redactor = _Redactor(secrets)
         self._part = self.path.with_name(f"{self.path.name}.part")
         self._file: BinaryIO | None = None
 
@@ -36,10 +37,9 @@ class Recorder:
 
     def __call__(self, chunk: bytes) -> None:
         """Write the next bytes."""
-        text = self._redacted(self._held + chunk)
-        keep = self._beginning_of_a_secret(text)
-        self._held = text[len(text) - keep :]
-        self._write(text[: len(text) - keep])
+        if self._file is None:
+            raise ValueError("a recorder records inside its `with`")
+        self._file.write(self._redactor.feed(chunk))
 
     def __exit__(
         self,
@@ -48,25 +48,59 @@ class Recorder:
         trace: TracebackType | None,
     ) -> None:
         """Give the file its name, or remove it where the caller was interrupted."""
-        self._write(self._held)
-        if self._file is not None:
-            self._file.close()
-        if error is not None and not isinstance(error, Exception):
-            self._part.unlink(missing_ok=True)
-        else:
-            Path(self._part).replace(self.path)
+        file, self._file = self._file, None
+        if file is None:
+            return
+        keep = False
+        try:
+            with file:
+                file.write(self._redactor.end())
+                keep = file.tell() > 0 and (error is None or isinstance(error, Exception))
+        finally:
+            if keep:
+                self._part.replace(self.path)
+            else:
+                self._part.unlink(missing_ok=True)
 
-    def _write(self, text: bytes) -> None:
-        if self._file is None:
-            raise ValueError("a recorder records inside its `with`")
-        self._file.write(text)
 
-    def _redacted(self, text: bytes) -> bytes:
-        for secret in self._secrets:
-            text = text.replace(secret, REDACTED.encode())
-        return text
+class _Redactor:
+    """Replaces secrets in bytes that come in chunks; any split gives the same bytes.
 
-    def _beginning_of_a_secret(self, text: bytes) -> int:
-        longest = max((len(secret) for secret in self._secrets), default=1) - 1
-        sizes = range(min(longest, len(text)), 0, -1)
-        return next((n for n in sizes if any(s.startswith(text[-n:]) for s in self._secrets)), 0)
+    At each place it replaces the longest secret that begins there, from left to right. What may
+    be the beginning of one is held back until the next bytes decide.
+    """
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        self._secrets = sorted((s.encode() for s in secrets if s), key=len, reverse=True)
+        self._any = re.compile(b"|".join(re.escape(secret) for secret in self._secrets) or b"(?!)")
+        self._held = b""
+
+    def feed(self, chunk: bytes) -> bytes:
+        """Take the next bytes; return those that are decided."""
+        text = self._held + chunk
+        out: list[bytes] = []
+        at = 0
+        while True:
+            found = self._any.search(text, at)
+            stop = found.start() if found is not None else len(text)
+            begins = self._unfinished(text, at, stop)
+            if begins is not None or found is None:
+                cut = stop if begins is None else begins
+                self._held = text[cut:]
+                return b"".join([*out, text[at:cut]])
+            out += [text[at:stop], REDACTED.encode()]
+            at = found.end()
+
+    def end(self) -> bytes:
+        """Say that nothing more comes; return the rest."""
+        rest, self._held = self._held, b""
+        return self._any.sub(REDACTED.encode(), rest)
+
+    def _unfinished(self, text: bytes, at: int, stop: int) -> int | None:
+        # Where, from `at` to `stop`, a secret may begin that reaches beyond the text.
+        longest = len(self._secrets[0]) if self._secrets else 0
+        for start in range(max(at, len(text) - longest + 1), min(stop + 1, len(text))):
+            rest = text[start:]
+            if any(len(secret) > len(rest) and secret.startswith(rest) for secret in self._secrets):
+                return start
+        return None

@@ -42,12 +42,14 @@ class Playback:
     """An opening that streams a recorded response.
 
     `pauses` maps an event's number to the seconds that pass before it comes; a pause after the
-    last event has the number of one more. `reset` is whether the connection breaks at the end.
+    last event has the number of one more. `reset` is whether the connection breaks at the end,
+    and `closing` the seconds that it takes to close the stream.
     """
 
     response: CapturedResponse
     pauses: Mapping[int, float] = field(default_factory=dict)
     reset: bool = False
+    closing: float = 0.0
 
 
 Opening: TypeAlias = Refusal | Playback
@@ -119,5 +121,7 @@ class ReplayStream:
         """Close it; a second close changes nothing."""
         await anyio.lowlevel.checkpoint()
         if self._open:
+            if self._playback.closing:
+                await self._clock.sleep(self._playback.closing)
             self._open = False
             self._owner.closed += 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from agentlib.conversation import Entry, Message, ToolCall, ToolResult, assistant, user
 from agentlib.jsonvalues import dumps
@@ -47,13 +47,9 @@ def _judge(
     seen = list(outcome.value)
     if seen[: len(history) + 1] != [*history, message]:
         return Wrong("What was there stays, and the message follows it.", expected)
-    results = seen[len(history) + 1 :]
+    results: list[Any] = seen[len(history) + 1 :]
     fits = len(results) == len(message.calls) and all(
-        isinstance(result, ToolResult)
-        and result.call_id == call.call_id
-        and isinstance(result.output, str)
-        and bool(result.output)
-        and result.output == outputs.get(call.call_id, result.output)
+        _is_result(result, call, outputs)
         for call, result in zip(message.calls, results, strict=True)
     )
     if fits:
@@ -63,6 +59,15 @@ def _judge(
         for each in results
     ]
     return Wrong(why, expected, f"after the message, returned {listed(told)}")
+
+
+def _is_result(seen: Any, call: ToolCall, outputs: dict[str, str]) -> bool:
+    if not isinstance(seen, ToolResult):
+        return False
+    output: Any = seen.output
+    known = outputs.get(call.call_id)
+    right = output == known if known is not None else isinstance(output, str) and output != ""
+    return right and seen.call_id == call.call_id
 
 
 def _wanted(call: ToolCall, outputs: dict[str, str]) -> str:

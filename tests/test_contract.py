@@ -1,0 +1,543 @@
+"""The contract kit: it finds nothing in the project's own adapters, and every fault in broken ones.
+
+The streams here are made by the kit itself; that the kit is right is shown from two sides. The
+referee of each dialect reads every unharmed telling as its story, and each broken adapter, which
+is right but for one fault, is caught.
+"""
+
+import json
+import sys
+import time
+from itertools import product
+from random import Random
+
+import pytest
+from adapters import DEAD, LEAKING, TallyTranslator
+
+from agentlib import ResponseFailure, errors
+from agentlib.__main__ import main
+from agentlib.lab import fuzz
+from agentlib.lab.contract import Trials, check, random_telling, smallest, tellings
+from agentlib.lab.dialects import DIALECTS
+from agentlib.lab.dialects.law import difference, lawful_arguments
+from agentlib.lab.harm import KINDS, Harm, Told, every_harm, mixture
+from agentlib.lab.inspection import inspect_capture
+from agentlib.lab.replay import Replay
+from agentlib.lab.story import STOPS, STORIES, TEXT_AND_CALL, THREE_CALLS, Story, catalog, invent
+from agentlib.lab.trial import ReaderAdapter, judge, maker, own, run
+from agentlib.providers.compat import flags_for
+from agentlib.providers.registry import PROVIDERS
+from agentlib.transport.capture import Capture
+
+OWN = tuple(PROVIDERS)
+CATALOG = catalog()
+
+
+def told(dialect, story, framing=None):
+    framing = framing or dialect.framings[0]
+    return Told(dialect, story, framing, dialect.tell(story, framing))
+
+
+def every_telling(dialect, stories=STORIES):
+    for story, framing in product(stories, dialect.framings):
+        if dialect.tells(story):
+            yield told(dialect, story, framing)
+
+
+# ----------------------------------------------------------------------- the project's own adapters
+
+
+@pytest.fixture(scope="module")
+def reports():
+    """What came of all trials of the project's own adapters, and the seconds that they took."""
+    begin = time.process_time()
+    found = {name: check(own(name), DIALECTS[name], mixtures=600) for name in OWN}
+    return found, time.process_time() - begin
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_an_own_adapter_keeps_the_contract(reports, name):
+    report = reports[0][name]
+    assert report.leaks == [], f"\n{report!r}"
+    assert report.dead == [], f"\n{report!r}"
+    assert report.passed
+
+
+def test_twenty_thousand_hostile_streams_are_tried_and_counted(reports, capsys):
+    found, seconds = reports
+    tried = sum(report.tried for report in found.values())
+    with capsys.disabled():
+        lines = [f"{tried:,} hostile streams tried in {seconds:.1f} s of processor time"]
+        for name, report in found.items():
+            unseen = ", ".join(f"{what} {n:,}" for what, n in report.unseen.items()) or "nothing"
+            lines.append(f"  {name}: {report.tried:,}, leaked {report.leaked}; unseen: {unseen}")
+        sys.stdout.write("\n".join(["", *lines, ""]))
+    assert tried >= 20_000
+    assert all(report.count("refused", kind) for report in found.values() for kind in KINDS)
+
+
+def test_responses_restates_everything_so_that_no_harm_goes_unseen(reports):
+    assert reports[0]["responses"].unseen == {}
+
+
+@pytest.mark.parametrize("name", ["chat", "messages"])
+def test_what_cannot_be_seen_is_counted_and_shown_with_its_reason(reports, name):
+    report = reports[0][name]
+    text = " ".join(repr(report).split())
+    for row in DIALECTS[name].unseen:
+        assert report.unseen[row.what] > 0, row.what
+        assert f"{report.unseen[row.what]:,} {row.what}: {row.why}" in text
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_each_row_of_what_cannot_be_seen_has_a_stream_that_shows_it(name):
+    dialect = DIALECTS[name]
+    missing = {
+        (row.what, kind, place)
+        for row in dialect.unseen
+        for kind, places in row.harms.items()
+        for place in places
+    }
+    wanted = {(kind, place) for _, kind, place in missing}
+    stories = [*STORIES, *(story.stopped("length") for story in STORIES)]
+    for telling in every_telling(dialect, stories):
+        for harm, harmed in every_harm(telling) if missing else ():
+            if (harm.kind, harm.place) in wanted:
+                reading = dialect.read([said.event for said in harmed])
+                if reading is not None:
+                    missing.discard((difference(telling.story, reading), harm.kind, harm.place))
+    assert missing == set()
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_an_own_adapter_refuses_by_a_named_failure_and_never_breaks(name):
+    named = {
+        kind.__name__
+        for kind in vars(errors).values()
+        if isinstance(kind, type) and issubclass(kind, ResponseFailure)
+    }
+    rng = Random(5)
+    for _ in range(40):
+        telling = random_telling(DIALECTS[name], rng)
+        for _ in range(20):
+            harms, harmed = mixture(telling, rng)
+            outcome = run(own(name), CATALOG, [said.event for said in harmed])
+            raised = outcome.refused.partition(":")[0]
+            assert raised in named | {""}, (outcome.refused, harms)
+
+
+FLAGS = [(name, (flag,)) for name in OWN for flag in flags_for(name)]
+FLAGS += [(name, flags_for(name)) for name in OWN if flags_for(name)]
+
+
+@pytest.mark.parametrize(("name", "flags"), FLAGS, ids=str)
+def test_no_tolerance_releases_a_call_from_what_was_cut_failed_or_is_incomplete(name, flags):
+    trials = Trials(own(name, flags), DIALECTS[name], strict=False)
+    trials.mixtures(250, seed=2)
+    for telling in tellings(DIALECTS[name]):
+        for harm, harmed in every_harm(telling, fields=False, letters=False):
+            if harm.kind in ("cut", "stop") and telling.story in (THREE_CALLS, TEXT_AND_CALL):
+                trials._hostile(telling, (harm,), harmed)
+    assert trials.report.leaks == [], f"\n{trials.report!r}"
+    assert trials.report.tried > 250
+    assert trials.report.count("right") > 0
+
+
+def test_the_done_marker_stands_for_no_finish_reason_but_the_missing_one():
+    chat, make = DIALECTS["chat"], own("chat", ["done-without-reason"], done=True)
+    for story in (THREE_CALLS, TEXT_AND_CALL):
+        for act, harmed in chat.stops(chat.tell(story, chat.framings[0])):
+            events = [said.event for said in harmed]
+            released = run(make, CATALOG, events).calls is not None
+            missing = act in ("finish reason None", "finish reason ")
+            assert released == (missing or chat.completes(events, story)), act
+
+
+# ------------------------------------------------- what the kit found, each with its own small case
+
+
+def harmed_telling(name, story, change, framing=0):
+    dialect = DIALECTS[name]
+    events = told(dialect, story, dialect.harmed[framing]).events
+    return run(own(name), CATALOG, change(events))
+
+
+def test_a_lost_block_of_messages_is_seen_by_the_gap_in_the_indexes():
+    outcome = harmed_telling(
+        "messages", THREE_CALLS, lambda events: [e for e in events if e.get("index") != 1]
+    )
+    assert outcome.calls is None
+    assert "expected block 1 to start next, saw block 2" in outcome.refused
+
+
+def test_blocks_of_messages_start_in_the_order_of_their_indexes():
+    def exchanged(events):
+        starts = [n for n, e in enumerate(events) if e["type"] == "content_block_start"]
+        first, second = starts[1], starts[2]
+        events[first], events[second] = events[second], events[first]
+        return events
+
+    outcome = harmed_telling("messages", THREE_CALLS, exchanged, framing=1)
+    assert outcome.calls is None
+    assert "expected block 1 to start next" in outcome.refused
+
+
+def test_texts_of_messages_keep_the_order_of_their_blocks():
+    def later(events):
+        first = next(n for n, e in enumerate(events) if e.get("delta", {}).get("text") == "I l")
+        events[first], events[first + 1] = events[first + 1], events[first]
+        return events
+
+    outcome = harmed_telling("messages", TEXT_AND_CALL, later, framing=1)
+    assert outcome.text == "I look. ñ😀"
+
+
+def test_a_call_of_chat_keeps_its_place_though_its_name_comes_late():
+    def nameless(events):
+        first = next(e for e in events if e["choices"][0]["delta"].get("tool_calls"))
+        del first["choices"][0]["delta"]["tool_calls"][0]["function"]["name"]
+        return events
+
+    outcome = harmed_telling("chat", THREE_CALLS, nameless, framing=1)
+    assert outcome.calls is None
+    assert "which came first" in outcome.refused
+
+
+def test_without_indexes_the_final_output_keeps_the_order_in_which_items_were_added():
+    def exchanged(events):
+        output = events[-1]["response"]["output"]
+        output[-1], output[-2] = output[-2], output[-1]
+        return events
+
+    outcome = harmed_telling("responses", THREE_CALLS, exchanged, framing=2)
+    assert outcome.calls is None
+    assert "streamed order" in outcome.refused
+
+
+# ------------------------------------------------------------------------------ the kit itself
+
+
+def test_every_provider_has_a_dialect_and_each_framing_its_own_name():
+    assert set(PROVIDERS) <= set(DIALECTS)
+    for dialect in DIALECTS.values():
+        names = [framing.name for framing in dialect.framings]
+        assert len(names) == len(set(names))
+        assert dialect.framings[0] == dialect.harmed[0]
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_the_referee_reads_every_unharmed_telling_as_its_story(name):
+    dialect = DIALECTS[name]
+    for telling in every_telling(dialect):
+        assert dialect.read(telling.events) == telling.story.content, telling.framing
+        assert dialect.completes(telling.events, telling.story)
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_the_referee_reads_no_story_that_stopped(name):
+    dialect = DIALECTS[name]
+    for telling in every_telling(dialect, [s.stopped(stop) for s in STORIES for stop in STOPS[1:]]):
+        assert dialect.read(telling.events) is None, (telling.story, telling.framing)
+        assert not dialect.completes(telling.events, telling.story)
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_the_referee_reads_no_story_that_was_cut(name):
+    dialect = DIALECTS[name]
+    for telling in every_telling(dialect):
+        for end in range(len(telling.events)):
+            # In Chat the finish reason completes, and a usage may follow it.
+            if name != "chat" or not dialect.completes(telling.events[:end], telling.story):
+                assert dialect.read(telling.events[:end]) is None, (telling.framing, end)
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_invented_stories_are_told_and_read_as_they_are(name):
+    rng = Random(3)
+    dialect = DIALECTS[name]
+    for _ in range(150):
+        telling = random_telling(dialect, rng)
+        complete = telling.story.stop == "complete"
+        assert dialect.read(telling.events) == (telling.story.content if complete else None)
+
+
+def test_invented_calls_fit_their_tools():
+    rng = Random(4)
+    for _ in range(200):
+        for call in invent(rng).calls:
+            assert CATALOG.problem(call.name, json.loads(call.arguments)) is None
+            assert lawful_arguments(call.name, call.arguments)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("read", ""),
+        ("read", "{}"),
+        ("read", '{"path": 7}'),
+        ("read", '{"path": "a", "path": "b"}'),
+        ("read", '{"path": "a"} {}'),
+        ("read", '["path"]'),
+        ("read", '{"path": "\\ud83d"}'),
+        ("list", '{"depth": NaN}'),
+        ("list", '{"depth": true}'),
+        ("list", ""),
+        ("unknown", "{}"),
+    ],
+)
+def test_the_law_of_arguments_refuses(name, text):
+    assert DIALECTS["chat"].read(told(DIALECTS["chat"], calling(name, text)).events) is None
+
+
+def calling(name, text):
+    # Told by its parts: a story of arguments that are none has no content.
+    return Story("unlawful", calls=(THREE_CALLS.calls[0]._replace(name=name, arguments=text),))
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_harm_leaves_the_telling_that_it_is_done_to_as_it_was(name):
+    telling = told(DIALECTS[name], THREE_CALLS)
+    before = json.dumps(telling.events)
+    rng = Random(1)
+    kinds = {harm.kind for harm, _ in every_harm(telling)}
+    kinds |= {"mixture" for _ in range(50) if mixture(telling, rng)}
+    assert kinds == set(KINDS)
+    assert json.dumps(telling.events) == before
+
+
+def test_a_trial_gives_every_adapter_a_copy_of_its_own():
+    class Spoils(ReaderAdapter):
+        def accept(self, event):
+            calls = super().accept(event)
+            event.clear()
+            return calls
+
+    telling = told(DIALECTS["chat"], THREE_CALLS)
+    for _ in range(2):
+        outcome = run(lambda tools: Spoils("chat", tools), CATALOG, telling.events)
+        assert outcome.says(THREE_CALLS.content)
+
+
+def test_the_same_seed_tries_the_same_streams():
+    def tried(seed):
+        trials = Trials(own("chat"), DIALECTS["chat"])
+        trials.mixtures(60, seed)
+        return trials.report.counts, trials.report.unseen
+
+    assert tried(1) == tried(1)
+    assert tried(1) != tried(2)
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_a_right_release_needs_a_story_that_completed(name):
+    telling = told(DIALECTS[name], THREE_CALLS)
+    cut = next(n for n, s in enumerate(telling.telling) if s.place in ("stop reason", "terminal"))
+
+    class Knows:
+        def __init__(self, tools):
+            pass
+
+        def accept(self, _):
+            return None
+
+        def end(self):
+            return THREE_CALLS.calls
+
+    whole, early = telling.events, telling.events[:cut]
+    assert judge(telling, whole, run(Knows, CATALOG, whole))[0] == "right"
+    assert judge(telling, early, run(Knows, CATALOG, early))[0] == "leaked"
+
+
+# ----------------------------------------------------------------------------- broken adapters
+
+
+def trials_of(adapter):
+    return Trials(maker(adapter), DIALECTS[getattr(adapter, "provider", "tally")])
+
+
+@pytest.mark.parametrize("name", LEAKING)
+def test_a_broken_adapter_is_caught_with_the_smallest_stream(name):
+    trials = trials_of(LEAKING[name])
+    rounds = 0
+    while not trials.report.leaks and rounds < 12:
+        rounds += 1
+        trials.mixtures(100, rounds)
+    assert trials.report.leaked, LEAKING[name].__doc__
+    assert not trials.report.passed
+    leak = min(trials.report.leaks, key=lambda leak: len(leak.events))
+    make, dialect = maker(LEAKING[name]), DIALECTS[leak.provider]
+    telling = Told(dialect, leak.story, dialect.framings[0], [])
+
+    def released(events):
+        outcome = run(make, CATALOG, events)
+        leaked = judge(telling, events, outcome)[0] == "leaked"
+        return outcome.calls if leaked else None
+
+    events = list(leak.events)
+    assert tuple(released(events)) == leak.released
+    for gone in range(len(events)):
+        assert released(events[:gone] + events[gone + 1 :]) != list(leak.released)
+    if events:
+        assert leak.capture.provider in (leak.provider, "unknown")
+        assert repr(Replay(leak.capture).run())
+    assert f"leak by {leak.kind}" in repr(leak)
+
+
+@pytest.mark.parametrize("name", DEAD)
+def test_an_adapter_that_does_not_live_is_caught(name):
+    trials = trials_of(DEAD[name])
+    trials.unharmed()
+    assert trials.report.deaths, DEAD[name].__doc__
+    assert not trials.report.passed
+    assert "dead: " in repr(trials.report)
+    assert repr(trials.report.dead[0].capture)
+
+
+def test_a_release_before_the_refusal_counts_as_executed():
+    class ActsThenRaises:
+        def __init__(self, tools):
+            pass
+
+        def accept(self, event):
+            if event.get("type") == "response.output_item.done":
+                return [("call_a", "read", '{"path": "aab.py"}')]
+            return None
+
+        def end(self):
+            raise ValueError("too late")
+
+    telling = told(DIALECTS["responses"], STORIES[0])
+    outcome = run(ActsThenRaises, CATALOG, telling.events[:-1])
+    assert outcome.refused == "ValueError: too late"
+    assert judge(telling, telling.events[:-1], outcome)[0] == "leaked"
+
+
+@pytest.mark.parametrize(
+    "released", [7, [7], [("a", "read")], [("a", "read", "no JSON")], [("a", "read", [1])], "ab"]
+)
+def test_what_is_no_list_of_calls_is_never_right(released):
+    class Odd:
+        def __init__(self, tools):
+            pass
+
+        def accept(self, _):
+            return None
+
+        def end(self):
+            return released
+
+    telling = told(DIALECTS["chat"], STORIES[0])
+    outcome = run(Odd, CATALOG, telling.events)
+    assert judge(telling, telling.events, outcome)[0] in ("refused", "leaked")
+
+
+def test_a_translator_is_tried_before_the_shared_assembly():
+    report = check(maker(TallyTranslator), DIALECTS["tally"], mixtures=300)
+    assert report.passed, f"\n{report!r}"
+    assert set(report.unseen) == {row.what for row in DIALECTS["tally"].unseen}
+    with pytest.raises(TypeError, match="neither accept and end, nor translate and finish"):
+        maker(dict)
+
+
+def test_the_smallest_stream_lacks_nothing_that_is_needed():
+    events = [{"n": n} for n in range(40)]
+    needed = [events[3], events[4], events[29]]
+    assert smallest(events, lambda some: all(event in some for event in needed)) == needed
+
+
+# ------------------------------------------------------------------ streams as bytes, and the doors
+
+
+@pytest.mark.parametrize(("name", "done"), list(product(OWN, [True, False])))
+def test_a_telling_is_released_from_its_bytes_with_and_without_the_done_marker(name, done):
+    for telling in every_telling(DIALECTS[name], [THREE_CALLS, TEXT_AND_CALL]):
+        source = b": a comment\n\n" + Capture.from_events(telling.events, "told", name).source
+        source += b"data: [DONE]\n\n" if done else b""
+        capture = Capture.from_bytes(source, "told")
+        found = list(inspect_capture(capture, "told", CATALOG))
+        assert [i.verdict for i in found] == ["released"], (telling.framing, found)
+        assert [call.call_id for call in found[0].calls] == [c[0] for c in telling.story.calls]
+
+
+def test_the_fuzzer_counts_what_it_tried(capsys):
+    assert fuzz.main(["--streams", "120", "--seed", "4", "--jobs", "1"]) == 0
+    assert "120 hostile streams tried" in capsys.readouterr().out
+
+
+def test_check_says_that_an_adapter_holds(capsys):
+    assert main(["check", "adapters:TallyTranslator", "--provider", "tally"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("adapters:TallyTranslator · Tally, an invented API\n")
+    assert "0 leaked" in out.splitlines()[-1]
+
+
+def test_check_shows_and_saves_what_leaks(capsys, tmp_path, monkeypatch):
+    (tmp_path / "careless_adapter.py").write_text(CARELESS, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    target = "careless_adapter:Careless"
+    assert main(["check", target, "--mixtures", "50", "--save", "leaks"]) == 1
+    out, err = capsys.readouterr()
+    assert "leak by drop" in out
+    assert "released  at event" in out
+    assert "I print" not in out
+    assert err == ""
+    saved = Capture.load(tmp_path / "leaks" / "leak-by-drop.sse")
+    assert saved.events[-1].data["says"] == "goodbye"
+
+
+CARELESS = '''
+import json
+
+class Careless:
+    """Counts nothing."""
+
+    provider = "tally"
+
+    def __init__(self, catalog):
+        self.catalog, self.asks = catalog, {}
+
+    def accept(self, event):
+        print("I print")
+        if event["says"] == "ask":
+            self.asks[event["ask"]] = [event["tool"], ""]
+        if event["says"] == "input":
+            self.asks[event["ask"]][1] += event["piece"]
+        if event["says"] == "goodbye" and event["why"] == "done":
+            calls = [(i, tool, json.loads(text or "{}")) for i, (tool, text) in self.asks.items()]
+            if any(self.catalog.problem(tool, value) for _, tool, value in calls):
+                raise ValueError("not by the schema")
+            return calls
+
+    def end(self):
+        return None
+'''
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["adapters"], "expected MODULE:CLASS"),
+        (["adapters.py:TallyTranslator"], "expected MODULE:CLASS"),
+        (["../adapters:TallyTranslator"], "expected MODULE:CLASS"),
+        (["no_such_module:Mine"], "cannot import no_such_module: ModuleNotFoundError"),
+        (["adapters:Missing"], "module adapters has no Missing"),
+        (["adapters:json"], "json has neither accept and end"),
+        (["adapters:TallyTranslator"], "which API does adapters:TallyTranslator read?"),
+        (["adapters:TallyTranslator", "--provider", "x"], "known are: responses, chat, messages"),
+        (["raises_at_import:Mine"], "cannot import raises_at_import: ZeroDivisionError"),
+        (["leaves_at_import:Mine"], "cannot import leaves_at_import: SystemExit"),
+    ],
+)
+def test_check_explains_what_it_cannot_try(arguments, message, capsys, tmp_path, monkeypatch):
+    (tmp_path / "raises_at_import.py").write_text("1 / 0\n", encoding="utf-8")
+    (tmp_path / "leaves_at_import.py").write_text("raise SystemExit(3)\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert main(["check", *arguments]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert message in err
+    assert "Traceback" not in err
+
+
+def test_a_harm_reads_as_a_line():
+    assert str(Harm("cut", "terminal", "before event 3")) == "cut · terminal · before event 3"

@@ -1,0 +1,329 @@
+"""`agentlib live` against the local server: statuses, Ctrl-C, what is left, and where no key is."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+from raw_http import SECRET, leaving_nothing, serving
+
+from agentlib.__main__ import main
+from agentlib.lab.scenarios import capture
+from agentlib.transport.capture import Capture
+from agentlib.transport.loopback import Reply
+from agentlib.transport.recorder import REDACTED
+
+TURNS = ["success_1_read", "success_2_edit", "success_3_test", "success_4_answer"]
+WHOLE = [Reply.stream(capture(name)) for name in TURNS]
+ANSWER = Reply.stream(capture("text_only"))
+
+
+@pytest.fixture
+def serve():
+    with leaving_nothing(), serving() as start:
+        yield start
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Where the command runs; its temporary files are to be gone at the end."""
+    temporary = tmp_path / "temporary"
+    work = tmp_path / "work"
+    temporary.mkdir()
+    work.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    monkeypatch.chdir(work)
+    yield work
+    assert list(temporary.iterdir()) == []
+
+
+@pytest.fixture
+def live(capsys, monkeypatch, folder):
+    """Run the command against a server; check that the key is in nothing that it leaves."""
+
+    def run(server, *arguments, key=SECRET):
+        monkeypatch.setenv("OPENAI_API_KEY", key)
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        status = main(["live", "--model", "gpt-4.1-mini", *arguments])
+        out, err = capsys.readouterr()
+        no_key_in(out, err, *texts(folder))
+        return status, out, err
+
+    return run
+
+
+def texts(folder):
+    return [path.read_text(encoding="utf-8") for path in folder.iterdir()]
+
+
+def no_key_in(*found):
+    for text in found:
+        assert SECRET not in text
+        # A text that was cut off may end in the middle of a key.
+        assert SECRET[:-4] not in text
+
+
+def exposed(server):
+    return [tool["name"] for tool in server.requests[0].body["tools"]]
+
+
+# --------------------------------------------------------------------------------- what it does
+
+
+def test_a_whole_run_with_execution_allowed(serve, live):
+    server = serve(WHOLE)
+    status, out, err = live(server, "--allow-execution")
+
+    assert (status, err) == (0, "")
+    assert "can cost money" in out.splitlines()[0]
+    assert "127.0.0.1" in out.splitlines()[0]
+    assert exposed(server) == ["list", "read", "edit", "test"]
+    assert len(server.requests) == 4
+    assert "return a + b" in out.partition("calculator.py is now:")[2]
+    assert server.requests[0].body["model"] == "gpt-4.1-mini"
+    assert server.requests[0].authorized
+
+
+def test_without_leave_only_list_and_read_are_exposed_and_nothing_else_runs(serve, live):
+    server = serve(WHOLE)
+    status, out, _ = live(server)
+
+    assert exposed(server) == ["list", "read"]
+    assert status == 1, "the second turn asks for edit, which was not exposed"
+    assert "[exposed]" in out
+    assert "return a - b" in out.partition("calculator.py is now:")[2]
+
+
+def test_when_the_turns_run_out_it_is_status_1(serve, live):
+    server = serve(WHOLE[:1])
+    status, _, _ = live(server, "--max-turns", "3")
+    assert (status, len(server.requests)) == (1, 3)
+
+
+@pytest.mark.parametrize(
+    ("reply", "requests"),
+    [
+        (Reply.error(401), 1),
+        (Reply.error(429), 1),
+        (WHOLE[0].reset(at=WHOLE[0].ends[4]), 1),
+        (WHOLE[0].close(at=WHOLE[0].ends[-2]), 1),
+        (Reply.html(), 1),
+        (Reply.stream(capture("incomplete")), 1),
+        (Reply.stream(capture("refusal")), 1),
+    ],
+    ids=["401", "429", "reset", "early end", "a page", "incomplete", "a refusal"],
+)
+def test_a_provider_that_fails_is_status_1(serve, live, reply, requests):
+    server = serve(reply)
+    status, out, err = live(server)
+    assert (status, len(server.requests), err) == (1, requests, "")
+    assert "calculator.py is now:" in out
+
+
+def test_an_answer_is_status_0(serve, live):
+    assert live(serve(ANSWER))[0] == 0
+
+
+def test_without_a_key_it_says_so_with_status_2(capsys, monkeypatch, folder):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    status = main(["live", "--model", "m", "--record", "stream.sse"])
+    _, err = capsys.readouterr()
+    assert status == 2
+    assert "OPENAI_API_KEY" in err
+    assert "Traceback" not in err
+    assert list(folder.iterdir()) == []
+
+
+def test_an_empty_key_is_no_key(serve, live):
+    server = serve(ANSWER)
+    status, _, err = live(server, key="")
+    assert (status, server.requests) == (2, [])
+    assert "OPENAI_API_KEY" in err
+
+
+def test_without_the_sdk_it_says_how_to_install_it(capsys, monkeypatch, folder):
+    monkeypatch.setitem(sys.modules, "openai", None)
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    assert main(["live", "--model", "m"]) == 2
+    assert "pip install 'agentlib[live]'" in capsys.readouterr().err
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["live"],
+        ["live", "--model", "m", "--max-turns", "0"],
+        ["live", "--model", "m", "--max", "x"],
+    ],
+)
+def test_a_wrong_command_line_is_status_2(capsys, arguments):
+    with pytest.raises(SystemExit) as raised:
+        main(arguments)
+    assert raised.value.code == 2
+    assert "usage:" in capsys.readouterr().err
+
+
+def test_an_address_with_a_password_is_not_shown(serve, live, monkeypatch):
+    server = serve(ANSWER)
+    server.__class__ = type(
+        "Behind", (type(server),), {"base_url": f"http://me:{SECRET}@127.0.0.1:{server._port}/v1"}
+    )
+    _, out, err = live(server)
+    assert SECRET not in out + err
+
+
+# ----------------------------------------------------------------------------------- recording
+
+
+def test_it_records_what_came_and_the_recording_is_read_again(serve, live, folder):
+    status, _, _ = live(serve(WHOLE), "--allow-execution", "--record", "stream.sse")
+    assert status == 0
+    assert [path.name for path in folder.iterdir()] == ["stream.sse"]
+    recorded = Capture.load(folder / "stream.sse")
+    assert len(recorded.responses) == 4
+    assert recorded.source == b"".join(reply.body for reply in WHOLE)
+
+
+def test_a_failed_response_is_recorded(serve, live, folder):
+    reply = WHOLE[0].reset(at=WHOLE[0].ends[4])
+    assert live(serve(reply), "--record", "stream.sse")[0] == 1
+    assert len(Capture.load(folder / "stream.sse").events) == 5
+
+
+@pytest.mark.parametrize("key", [SECRET, ""])
+def test_where_nothing_came_an_earlier_recording_stays(serve, live, folder, key):
+    earlier = folder / "stream.sse"
+    earlier.write_bytes(WHOLE[0].body)
+    assert live(serve(Reply.error(401)), "--record", "stream.sse", key=key)[0] in (1, 2)
+    assert earlier.read_bytes() == WHOLE[0].body
+    assert len(list(folder.iterdir())) == 1
+
+
+def test_a_recording_that_cannot_be_written_is_told_before_anything_is_asked(serve, live):
+    server = serve(ANSWER)
+    status, _, err = live(server, "--record", "no/such/folder.sse")
+    assert (status, server.requests) == (2, [])
+    assert "No such file" in err
+
+
+# ------------------------------------------------------------------- a server that sends the key back
+
+KEY = SECRET.encode()
+
+
+def echoing_text(reply):
+    """A stream whose text is the key, alone in a delta, and again wherever it is restated."""
+    text = b"Both files are fine"
+    return re.sub(rb"It adds the two numbers[^\"]*|" + text, KEY, reply.body)
+
+
+def failing_with_the_key(_):
+    return (
+        b'data: {"type":"response.created","response":{"id":"r","status":"in_progress"}}\n\n'
+        b'data: {"type":"response.failed","response":{"id":"r","status":"failed","error":'
+        b'{"code":"%b","message":"%b"}}}\n\n' % (KEY, KEY)
+    )
+
+
+ECHOES = {
+    "a refusal": Reply.error(401, message=f"Incorrect API key provided: {SECRET}."),
+    "a refusal's code": Reply.error(401, code=SECRET, message=SECRET),
+    "a long refusal": Reply.error(401, message=f"{'x' * 25}{SECRET}"),
+    "a server error": Reply.error(500, message=SECRET),
+    "a failure": Reply(body=failing_with_the_key(ANSWER)),
+    "a comment": Reply(body=b": " + KEY + b"\n\n" + ANSWER.body),
+    "an unknown event": Reply(body=b'data: {"type":"x","key":"%b"}\n\n' % KEY + ANSWER.body),
+    "an unknown kind": Reply(body=b'data: {"type":"%b"}\n\n' % KEY),
+    "no JSON": Reply(body=b"data: " + KEY + b"\n\n"),
+    "another type": ANSWER.content_type(f"text/{SECRET}"),
+    "a content coding": Reply(headers={"content-encoding": SECRET}, body=ANSWER.body),
+    "a redirect": Reply.error(307, headers={"location": f"/v1/{SECRET}"}),
+    "a page": Reply.html(b"<html>" + KEY),
+}
+
+
+@pytest.mark.parametrize("what", ECHOES)
+@pytest.mark.parametrize("size", [1, 7, None])
+def test_a_key_that_the_server_sends_back_is_shown_nowhere(serve, live, folder, what, size):
+    reply = ECHOES[what] if size is None else ECHOES[what].split_every(size)
+    live(serve(reply), "--record", "stream.sse")  # it checks that the key is nowhere
+    assert len(list(folder.iterdir())) <= 1
+
+
+@pytest.mark.parametrize("size", [1, 5, 11, 29, None])
+def test_a_key_in_a_text_is_shown_nowhere(serve, live, folder, size):
+    events = [event.data for event in capture("text_only").events]
+    body = ANSWER.body
+    deltas = [e["delta"] for e in events if e["type"] == "response.output_text.delta"]
+    text = "".join(deltas)
+    for delta in deltas[1:]:
+        body = body.replace(f'"delta":"{delta}"'.encode(), b'"delta":""')
+    body = body.replace(f'"delta":"{deltas[0]}"'.encode(), b'"delta":"%b"' % KEY)
+    body = body.replace(text.encode(), KEY)
+    reply = Reply(body=body)
+    status, out, _ = live(
+        serve(reply if size is None else reply.split_every(size)), "--record", "s"
+    )
+    assert status == 0
+    assert REDACTED in out
+    assert REDACTED in (folder / "s").read_text(encoding="utf-8")
+
+
+def test_a_key_in_pieces_of_a_text_is_not_joined_again(serve, live):
+    """Each delta holds a part; the answer that is printed at the end is the whole."""
+    events = [event.data for event in capture("text_only").events]
+    deltas = [e["delta"] for e in events if e["type"] == "response.output_text.delta"]
+    text = "".join(deltas)
+    body = ANSWER.body.replace(text.encode(), KEY)
+    half = len(KEY) // 2
+    parts = [KEY[:half], KEY[half:], *[b""] * len(deltas)]
+    for delta, part in zip(deltas, parts, strict=False):
+        body = body.replace(f'"delta":"{delta}"'.encode(), b'"delta":"%b"' % part, 1)
+    status, out, _ = live(serve(Reply(body=body)))
+    assert SECRET not in out
+    assert status in (0, 1)
+
+
+# ---------------------------------------------------------------------------------------- Ctrl-C
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has another way to interrupt")
+@pytest.mark.parametrize("times", [1, 2])
+def test_an_interrupt_closes_the_stream_and_leaves_no_file(serve, folder, times):
+    server = serve([WHOLE[0], WHOLE[1].stall(at=WHOLE[1].ends[6])])
+    temporary = folder / "temporary"
+    temporary.mkdir()
+    process = subprocess.Popen(
+        [sys.executable, "-W", "error", "-m", "agentlib", "live", "--model", "m"]
+        + ["--allow-execution", "--record", "stream.sse"],
+        cwd=folder,
+        env={
+            **os.environ,
+            "OPENAI_API_KEY": SECRET,
+            "OPENAI_BASE_URL": server.base_url,
+            "TMPDIR": str(temporary),
+            "PYTHONPATH": str(Path(__file__).parents[1]),
+        },
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+    )
+    with process:
+        server.wait_until(lambda server: server.stalled, timeout=60)
+        assert [path.name for path in folder.glob("stream*")] == ["stream.sse.part"]
+        for _ in range(times):
+            process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    server.wait_idle()
+    assert process.returncode == 130
+    assert server.peer_closed == 1
+    assert list(temporary.iterdir()) == []
+    assert [path.name for path in folder.iterdir()] == ["temporary"]
+    assert "Traceback" not in err
+    no_key_in(out, err)
