@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
+from functools import cache
 from types import ModuleType
 from typing import Any, Protocol
 
@@ -55,7 +56,7 @@ def validator(schema: Mapping[str, Any], *, check: bool = True) -> Validator:
     """
     from referencing import Registry
 
-    kind: Any = _import_jsonschema().Draft202012Validator
+    kind = _draft()
     try:
         if check:
             kind.check_schema(schema)
@@ -82,6 +83,28 @@ def _import_jsonschema() -> ModuleType:
     finally:
         del sys.modules[missing]
     return jsonschema
+
+
+@cache
+def _draft() -> Any:
+    jsonschema = _import_jsonschema()
+    rules = {"uniqueItems": _unique_items}
+    return jsonschema.validators.extend(jsonschema.Draft202012Validator, rules)
+
+
+def _unique_items(_: Any, wanted: Any, value: Any, __: Any) -> Iterable[Any]:
+    # jsonschema compares each item with every other: arguments of 16,000 characters take seconds.
+    if wanted and isinstance(value, list) and len(set(map(_hashable, value))) < len(value):
+        yield _import_jsonschema().ValidationError("its items are not unique")
+
+
+def _hashable(value: Any) -> Any:
+    """Return what is equal for equal JSON values only: 1 and 1.0 are equal, 1 and true are not."""
+    if isinstance(value, dict):
+        return "object", frozenset((name, _hashable(inner)) for name, inner in value.items())
+    if isinstance(value, list):
+        return "array", tuple(map(_hashable, value))
+    return type(value) is bool, value
 
 
 def problem(checker: Validator, value: Any) -> str | None:

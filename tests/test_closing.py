@@ -109,14 +109,14 @@ async def test_an_observers_failure_is_not_hidden_by_a_close_that_fails_too(tran
     assert "the close failed" in failure.__notes__[0]
 
 
-# ----------------------------------------------------------------------------- when one is cancelled
+# --------------------------------------------------------------------------- when one is cancelled
 
 WHERE = {
-    "opening": ([HANG], None),
-    "a retried opening": ([NETWORK, HANG], None),
-    "before the first event": ([[HANG]], None),
-    "between events": ([[*READ[:9], HANG]], None),
-    "a stalled read": ([[*READ[:15], None, HANG]], None),
+    "opening": [HANG],
+    "a retried opening": [NETWORK, HANG],
+    "before the first event": [[HANG]],
+    "between events": [[*READ[:9], HANG]],
+    "a stalled read": [[*READ[:15], None, HANG]],
 }
 CLOSES = {"a quick close": None, "a slow close": slow, "a broken close": broken}
 everywhere = pytest.mark.parametrize("where", WHERE)
@@ -126,9 +126,8 @@ however = pytest.mark.parametrize("how", CLOSES)
 @everywhere
 @however
 async def test_a_cancelled_call_is_closed_within_a_second(transport, where, how):
-    openings, _ = WHERE[where]
-    opener, ended = transport(*openings, closing=CLOSES[how]), anyio.Event()
-    model = StreamingModel(opener, "m", policy=PATIENT, clock=None)
+    opener, ended = transport(*WHERE[where], closing=CLOSES[how]), anyio.Event()
+    model = StreamingModel(opener, "m", policy=PATIENT)
 
     async def call():
         try:
@@ -149,14 +148,15 @@ async def test_a_cancelled_call_is_closed_within_a_second(transport, where, how)
     assert opener.closed == opener.opened - (how == "a broken close" and opener.opened)
 
 
-async def test_a_close_that_hangs_holds_a_cancelled_call_for_less_than_a_second(transport):
+async def test_a_close_that_hangs_holds_a_cancelled_call_for_its_bound_alone(transport):
     opener = transport([HANG], closing=hanging)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(ask, StreamingModel(opener, "m"))
+        tasks.start_soon(ask, StreamingModel(opener, "m", timers=QUICK))
         await opener.waiting.wait()
         begun = anyio.current_time()
         tasks.cancel_scope.cancel()
-    assert 0.7 < anyio.current_time() - begun < 1
+    assert QUICK.closing <= anyio.current_time() - begun < 1
+    assert Timers().closing < 1
 
 
 async def test_a_call_that_is_cancelled_before_it_begins_opens_nothing(transport):
@@ -192,6 +192,31 @@ async def test_a_cancel_at_any_moment_leaves_nothing_open(transport):
     assert turns > len(steps), "it was cancelled at every step"
 
 
+async def test_a_stream_that_is_acquired_as_its_caller_is_cancelled_is_closed(transport):
+    async def just_in_time():
+        with anyio.CancelScope(shield=True):
+            tasks.cancel_scope.cancel()
+            await anyio.lowlevel.checkpoint()
+        return READ
+
+    opener = transport(just_in_time)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(ask, StreamingModel(opener, "m"))
+    assert (opener.opened, opener.closed) == (1, 1)
+
+
+async def test_a_stream_that_is_acquired_as_its_time_is_over_is_closed(transport):
+    async def too_late():
+        with anyio.CancelScope(shield=True):
+            await anyio.sleep(0.02)
+        return READ
+
+    opener = transport(too_late)
+    model = StreamingModel(opener, "m", timers=Timers(total=0.01))
+    assert "longer than 0.01 s in all" in (await failure_of(model, IdleTimeout)).reason
+    assert (opener.opened, opener.closed) == (1, 1)
+
+
 async def test_a_deadline_of_the_callers_own_is_no_time_out_of_the_stream(transport):
     opener = transport([*READ[:5], HANG])
     with anyio.move_on_after(0.01) as scope:
@@ -214,7 +239,7 @@ async def test_a_decision_whose_caller_is_gone_is_not_dispatched(transport):
     assert opener.closed == 1
 
 
-# ------------------------------------- asyncio's own cancel, which interrupts once and can be repeated
+# ---------------------------------- asyncio's own cancel, which interrupts once and can be repeated
 
 
 async def cancelled(task):
@@ -228,8 +253,7 @@ async def cancelled(task):
 @however
 @pytest.mark.parametrize("times", [1, 2, 5])
 async def test_cancelled_again_and_again_during_the_close(transport, where, how, times):
-    openings, _ = WHERE[where]
-    opener = transport(*openings, closing=CLOSES[how])
+    opener = transport(*WHERE[where], closing=CLOSES[how])
     task = asyncio.create_task(ask(StreamingModel(opener, "m", policy=PATIENT)))
     await opener.waiting.wait()
     begun = anyio.current_time()
@@ -267,6 +291,16 @@ async def test_a_decision_that_is_cancelled_during_its_close_is_not_dispatched(t
         await anyio.lowlevel.checkpoint()
     await cancelled(task)
     assert opener.closed == 1
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_close_that_was_itself_cancelled_did_not_close(transport):
+    async def cancelled_inside():
+        raise asyncio.CancelledError
+
+    failure = await failure_of(StreamingModel(transport(READ, closing=cancelled_inside), "m"))
+    assert isinstance(failure, CloseFailed)
+    assert "interrupted" in failure.reason
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])

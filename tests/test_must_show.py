@@ -86,7 +86,7 @@ async def cutting(serve, replies):
     """A model whose n-th response is the n-th reply; afterwards no task is left."""
     server = serve(replies)
     tasks = asyncio.all_tasks()
-    async with model_of(server, owned=False) as model:
+    async with model_of(server) as model:
         yield model
         assert asyncio.all_tasks() == tasks
     assert len(server.requests) == len(replies), "nothing was asked for twice"

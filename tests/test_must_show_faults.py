@@ -5,6 +5,7 @@ import json
 from dataclasses import replace
 
 import anyio
+import anyio.lowlevel
 import anyio.to_thread
 import pytest
 from fakes import Counter
@@ -26,6 +27,7 @@ from agentlib.lab.scenarios import capture
 from agentlib.runtime.model import Timers
 from agentlib.transport.loopback import HEAD, Reply
 from agentlib.transport.opening import CONSERVATIVE, PATIENT
+from agentlib.vocabulary import Opened
 
 pytestmark = pytest.mark.anyio
 ONE = "success_2_edit"  # a text, then a call
@@ -277,6 +279,15 @@ async def test_each_timer_ends_a_real_stream(serve, timers, reply, told):
     assert anyio.current_time() - begun < 10
 
 
+@on_trio_too
+async def test_the_total_ends_a_real_opening(serve):
+    server = serve([stream(ONE).stall(at=HEAD), stream(ONE)])
+    outcome, executed, _ = await act(server, timers=Timers(total=1), policy=PATIENT)
+    assert isinstance(outcome, OpenFailure)
+    assert "within 1 s in all" in outcome.reason
+    assert (executed, len(server.requests), outcome.attempts) == ([], 1, 1)
+
+
 # ------------------------------------------------------------------------------ a user's cancel
 
 STALLS = {
@@ -341,19 +352,42 @@ async def test_cancelled_twice_at_any_moment_it_is_closed_all_the_same(serve, wh
 
 
 @on_trio_too
+async def test_cancelled_at_any_moment_of_the_opening_nothing_is_lost(serve):
+    server = serve([stream(ONE)])
+    async with model_of(server, timers=NEVER) as model:
+        for turns in range(40):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(ask, model)
+                for _ in range(turns):
+                    await anyio.lowlevel.checkpoint()
+                tasks.cancel_scope.cancel()
+            # The client is still open: each connection was closed by its call alone.
+            await anyio.to_thread.run_sync(server.wait_idle)
+        pool = model._transport._client._client._transport._pool
+        assert pool.connections == []
+        assert (await ask(model)).calls
+
+
+@on_trio_too
 async def test_a_client_that_is_closed_from_elsewhere_ends_the_call(serve):
-    server = serve([STALLS["between events"], stream(ONE)])
-    found = []
+    def report(event):
+        if isinstance(event, Opened):
+            reading.set()
 
     async def call():
-        try:
-            await ask(model)
-        except ResponseFailure as failure:
-            found.append(failure)
+        found.append(await failed(model))
 
-    async with model_of(server, timers=NEVER) as model, anyio.create_task_group() as tasks:
+    server, reading, found = serve([STALLS["between events"], stream(ONE)]), anyio.Event(), []
+    opened = model_of(server, timers=NEVER, report=report)
+    async with opened as model, anyio.create_task_group() as tasks:
         tasks.start_soon(call)
-        await until_it_waits(server, "between events")
+        await reading.wait()
         await model._transport.aclose()
     assert [type(failure) for failure in found] == [StreamCut]
     assert len(server.requests) == 1
+
+
+async def failed(model):
+    with pytest.raises(ResponseFailure) as raised:
+        await ask(model)
+    return raised.value

@@ -283,6 +283,22 @@ async def test_a_client_that_was_closed_opens_nothing(serve):
     assert server.requests == []
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+async def test_a_proxy_is_not_asked_for_this_machine(serve, monkeypatch, host):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        proxy = f"http://127.0.0.1:{free.getsockname()[1]}"
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, proxy)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    server = serve(READ)
+    async with transport_to(server.base_url.replace("127.0.0.1", host)) as transport:
+        await (await transport.open(REQUEST)).aclose()
+    assert len(server.requests) == 1
+
+    assert CONSERVATIVE.may_retry(await refusal("http://example.invalid/v1")), "the proxy is dead"
+
+
 async def test_the_key_and_the_address_come_from_the_environment(serve, monkeypatch):
     server = serve(READ)
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from email.utils import format_datetime
 
 import anyio
+import anyio.lowlevel
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

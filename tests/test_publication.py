@@ -11,6 +11,7 @@ from agentlib.runtime.loop import Run
 from agentlib.runtime.outcomes import Finished
 from agentlib.runtime.publication import Publication
 from agentlib.runtime.receipts import ClaimRule, receipts, unsupported
+from agentlib.runtime.state import RunState
 from agentlib.vocabulary import ReasoningDelta, TextDelta
 
 pytestmark = pytest.mark.anyio
@@ -99,3 +100,9 @@ async def test_tests_that_ran_beside_an_edit_say_nothing_of_it(places, repairs):
     limits = RunLimits(parallel_tools=places)
     outcome = await Run(Script(*steps), host(rules=(TESTS_PASS,)), limits).start(ASKED)
     assert len(outcome.account.repairs) == repairs
+
+
+def test_what_a_call_ran_beside_outlives_a_saved_run():
+    execution = done("c2", "test", "test done", beside=["edit"])
+    state = RunState(list(ASKED), executions=[execution])
+    assert RunState.from_json(state.to_json()).executions == [execution]

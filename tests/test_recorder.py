@@ -4,6 +4,7 @@ import itertools
 import re
 
 import anyio
+import anyio.to_thread
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -306,7 +306,7 @@ framings = st.builds(
 )
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=60)
 @given(st.lists(json_objects, max_size=3), st.text(st.characters(codec="utf-8")), framings)
 def test_any_object_survives_its_way_through_a_stream_exactly(objects, text, framing):
     calls = [Call("t", dumps(value), f"call_{n}") for n, value in enumerate(objects)]

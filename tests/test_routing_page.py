@@ -2,6 +2,7 @@
 
 import pytest
 
+from agentlib.conversation import user
 from agentlib.lab.routing import (
     Switchboard,
     entries,
@@ -54,7 +55,7 @@ async def test_each_new_ledger_is_empty():
 
 
 async def test_a_plain_model_knows_no_ledger():
-    decision = await plain_model(good()).complete([], tools())
+    decision = await plain_model(good()).complete([user("Please repair add().")], tools())
     assert [call.name for call in decision.calls] == ["edit"]
 
 

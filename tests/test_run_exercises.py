@@ -1,6 +1,7 @@
 """The exercises about runs and routes: right answers of any style pass, wrong ones are caught."""
 
 import itertools
+from dataclasses import replace
 
 import pytest
 
@@ -116,3 +117,168 @@ def test_a_wrong_answer_is_caught_where_it_is_wrong(number, answer):
     assert not verdict.passed
     assert verdict.where.startswith(where), verdict.text
     assert why in verdict.why, verdict.text
+
+
+# --------------------------------------------------------------------- 10, what may be claimed
+
+NOTHING_DONE = {"denied", "not_executed", "shown"}
+
+
+def judge_from_the_end(executions):
+    for each in reversed([each for each in executions if each.status not in NOTHING_DONE]):
+        if each.call.name == "edit":
+            return False
+        if each.call.name == "test":
+            good = each.output.startswith("the tests pass") and "edit" not in each.beside
+            return each.status == "executed" and good
+    return False
+
+
+def judge_by_position(executions):
+    acted = [each for each in executions if each.status not in NOTHING_DONE]
+    tests = [n for n, each in enumerate(acted) if each.call.name == "test"]
+    edits = [n for n, each in enumerate(acted) if each.call.name == "edit"]
+    if not tests or max(edits, default=-1) > tests[-1]:
+        return False
+    last = acted[tests[-1]]
+    return (last.status, last.output, last.beside) == ("executed", "the tests pass", frozenset())
+
+
+def judge_by_name(executions):
+    return any(each.call.name == "test" for each in executions)
+
+
+def judge_by_words(executions):
+    return any("the tests pass" in each.output for each in executions)
+
+
+def judge_once(executions):
+    return any(each.call.name == "test" and each.output == "the tests pass" for each in executions)
+
+
+def judge_whatever_stood_beside(executions):
+    return judge_from_the_end([replace(each, beside=frozenset()) for each in executions])
+
+
+def judge_but_for_edits_with_a_result(executions):
+    return judge_from_the_end([each for each in executions if each.status == "executed"])
+
+
+@pytest.mark.parametrize("answer", [judge_from_the_end, judge_by_position])
+def test_a_right_judge_of_a_claim_is_right_however_it_is_written(answer):
+    verdict = exercise("10").check(answer)
+    assert verdict.passed, verdict.text
+
+
+@pytest.mark.parametrize(
+    ("answer", "stream"),
+    [
+        (judge_by_name, "a failing test"),
+        (judge_by_words, "a file that says so"),
+        (judge_once, "an edit after the test"),
+        (judge_but_for_edits_with_a_result, "passed, then interrupted"),
+        (judge_whatever_stood_beside, "an edit at the same time"),
+        (lambda _executions: False, "a passing test"),
+    ],
+)
+def test_a_wrong_judge_of_a_claim_is_told_what_was_executed(answer, stream):
+    verdict = exercise("10").check(answer)
+    assert not verdict.passed
+    assert verdict.where.startswith(f"{stream}, ")
+
+
+# ------------------------------------------------------------------------- 11, at most once
+
+
+def run_once_with_try(journal, run, call_id, execute):
+    if journal.claim(run, call_id):
+        output = None
+        try:
+            output = execute()
+        finally:
+            if output is not None:
+                journal.record(run, call_id, output)
+        return output
+    output = journal.output(run, call_id)
+    return "nobody knows" if output is None else output
+
+
+def run_once_looks_first(journal, run, call_id, execute):
+    known = journal.output(run, call_id)
+    if known is not None:
+        return known
+    if not journal.claim(run, call_id):
+        return "begun before; its result is unknown"
+    journal.record(run, call_id, execute())
+    return journal.output(run, call_id)
+
+
+def run_without_a_record(journal, run, call_id, execute):
+    return execute() if journal.claim(run, call_id) else (journal.output(run, call_id) or "?")
+
+
+def run_and_claim_after(journal, run, call_id, execute):
+    known = journal.output(run, call_id)
+    if known is None:
+        known = execute()
+        journal.claim(run, call_id)
+        journal.record(run, call_id, known)
+    return known
+
+
+def run_and_take_an_empty_text_for_none(journal, run, call_id, execute):
+    if not journal.claim(run, call_id):
+        return journal.output(run, call_id) or "unknown"
+    output = execute()
+    journal.record(run, call_id, output)
+    return output
+
+
+def run_and_record_the_interruption(journal, run, call_id, execute):
+    try:
+        return run_once_looks_first(journal, run, call_id, execute)
+    except BaseException:
+        journal.record(run, call_id, "cancelled")
+        raise
+
+
+def run_and_swallow_the_interruption(journal, run, call_id, execute):
+    try:
+        return run_once_looks_first(journal, run, call_id, execute)
+    except BaseException:  # noqa: BLE001 - the fault that the exercise must find
+        return "cancelled"
+
+
+def claim_after_looking(journal, run, call_id, execute):
+    known = journal.output(run, call_id)
+    if known is not None:
+        return known
+    if (run, call_id) in journal._rows:
+        return "unknown"
+    output = execute()
+    journal.claim(run, call_id)
+    journal.record(run, call_id, output)
+    return output
+
+
+@pytest.mark.parametrize("answer", [run_once_with_try, run_once_looks_first])
+def test_a_right_executor_is_right_however_it_is_written(answer):
+    verdict = exercise("11").check(answer)
+    assert verdict.passed, verdict.text
+
+
+@pytest.mark.parametrize(
+    ("answer", "stream"),
+    [
+        (run_without_a_record, "a new call"),
+        (run_and_claim_after, "resumed after a cancellation"),
+        (claim_after_looking, "two processes"),
+        (run_and_take_an_empty_text_for_none, "a silent tool"),
+        (run_and_record_the_interruption, "a cancellation"),
+        (run_and_swallow_the_interruption, "a cancellation"),
+    ],
+)
+def test_a_wrong_executor_is_told_what_it_ran(answer, stream):
+    verdict = exercise("11").check(answer)
+    assert not verdict.passed
+    assert verdict.where.startswith(f"{stream}, ")

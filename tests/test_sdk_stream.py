@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 import anyio
+import anyio.to_thread
 import pytest
 from raw_http import SECRET, leaving_nothing, serving
 from sdk import REQUEST, ask, model_of, sending, transport_to

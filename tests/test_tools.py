@@ -19,7 +19,9 @@ from tools import lock, notebooks
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="make and its scripts are for POSIX")
 
 ROOT = Path(__file__).resolve().parent.parent
-TARGETS = "help install lab test quick lint format bench notebooks lock"
+TARGETS = re.search(
+    r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE
+)[1]
 # What the scripts need of the machine, besides a Python.
 COMMANDS = ("bash", "sh", "env", "id", "uname", "printf", "touch", "echo")
 

@@ -53,7 +53,7 @@ REASONING = [
 LONE = Story((Say(("a\ud83d",)), Call("t", '"\ud83d\ud83d\ude00\ude00', "call_\ud83d")))
 STREAMS = {
     **{name: tell(story) for name, story in STORIES.items()},
-    "interleaved": tell(THREE_CALLS, Framing(piece=2, interleaved=True, extras=True)),
+    "interleaved": tell(THREE_CALLS, Framing(piece=7, interleaved=True, extras=True)),
     "cut pairs": tell(THREE_CALLS, Framing(piece=1, units=True)),
     "lone surrogates": tell(LONE, Framing(piece=1, units=True)),
     "whole at added": tell(THREE_CALLS, Framing(whole="added")),

@@ -5,7 +5,7 @@ in the file is what a reader and nbval compare: the cells, their counts and thei
 versions, and the identity of a live widget (a model ID, its state) are different in every run
 and do not stay; a widget's text and HTML forms do.
 
-A cell that fails ends the run with its traceback, and that notebook's file is left as it was.
+A notebook with a cell that fails is reported with its traceback, and its file left as it was.
 """
 
 import os
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import nbformat
 from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError
+from nbclient.exceptions import CellControlSignal, DeadKernelError
 from nbformat import NotebookNode
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -44,7 +44,11 @@ def without_volatile(notebook: NotebookNode) -> NotebookNode:
 
 
 def execute(notebook: NotebookNode, folder: Path) -> None:
-    """Run every cell of a notebook in this environment, in place; raises CellExecutionError."""
+    """Run every cell of a notebook in this environment, in place.
+
+    Raises CellControlSignal where a cell fails or takes too long, DeadKernelError where the kernel
+    ends.
+    """
     os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"
     NotebookClient(
         notebook,
@@ -77,7 +81,7 @@ def main(names: list[str]) -> int:
         print(f"{os.path.relpath(path, ROOT)} ... ", end="", flush=True)
         try:
             run(path)
-        except CellExecutionError as failure:
+        except (CellControlSignal, DeadKernelError) as failure:
             failed += 1
             print(f"failed\n{failure}")
         else:

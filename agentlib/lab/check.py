@@ -55,9 +55,7 @@ def load(target: str) -> Any:
     module, colon, name = target.partition(":")
     dotted = re.fullmatch(r"\w+(\.\w+)*", module) and not module.endswith(".py")
     if not colon or not dotted or not name.isidentifier():
-        raise CheckUsage(
-            f"expected MODULE:CLASS, such as mine.adapters:Mine; saw {target}"
-        )
+        raise CheckUsage(f"expected MODULE:CLASS, such as mine.adapters:Mine; saw {target}")
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)

@@ -7,9 +7,12 @@ command. The key is read from the environment by the SDK, and never written anyw
 from __future__ import annotations
 
 import os
+import re
 import sys
+from collections.abc import Callable
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import TextIO
 
 import anyio
@@ -30,6 +33,8 @@ from agentlib.transport.openai_sdk import OpenAITransport
 from agentlib.transport.recorder import REDACTED, Recorder
 
 EXIT_ANSWERED, EXIT_FAILED, EXIT_USAGE = 0, 1, 2
+# Fewer characters of a key are what all keys begin with.
+MIN_REDACTED = 12
 WARNING = "This sends the fixture project to {where} as model {model}, and can cost money."
 INSTALL = "the SDK is not installed; install it with: pip install 'agentlib[live]'"
 
@@ -50,39 +55,40 @@ def run_live(options: LiveOptions, out: TextIO) -> int:
     0: the model answered. 1: the provider failed, or the turns ran out. 2: no key, no SDK, or a
     file that cannot be written. KeyboardInterrupt passes: the stream is closed, no file is left.
     """
+    redact = _redactor(os.environ.get("OPENAI_API_KEY", ""))
+
+    def say(text: str) -> None:
+        out.write(f"{redact(printable(text))}\n")
+        out.flush()
+
     where = os.environ.get("OPENAI_BASE_URL") or "the OpenAI API"
-    out.write(f"{WARNING.format(where=_host(where), model=options.model)}\n")
-    out.flush()
+    say(WARNING.format(where=_host(where), model=options.model))
     try:
-        outcome = anyio.run(_live, options, out)
+        outcome = anyio.run(_live, options, say)
     except (OpenFailure, OSError) as error:
-        sys.stderr.write(f"agentlib live: {error}\n")
+        sys.stderr.write(f"agentlib live: {redact(str(error))}\n")
         return EXIT_USAGE
     except ModuleNotFoundError as error:
         if error.name != "openai":
             raise
         sys.stderr.write(f"agentlib live: {INSTALL}\n")
         return EXIT_USAGE
-    turns = plural(outcome.account.turns, "turn")
-    out.write(f"ended after {turns}: {ended(outcome)}\n")
+    say(f"ended after {plural(outcome.account.turns, 'turn')}: {ended(outcome)}")
     if not isinstance(outcome, Finished):
         return EXIT_FAILED
-    out.write(f"{printable(outcome.text)}\n")
+    say(outcome.text)
     return EXIT_FAILED if outcome.refused else EXIT_ANSWERED
 
 
-async def _live(options: LiveOptions, out: TextIO) -> Outcome:
-    key = os.environ.get("OPENAI_API_KEY", "")
-
+async def _live(options: LiveOptions, say: Callable[[str], None]) -> Outcome:
     def tell(happened: object) -> None:
-        line = printable(describe(happened))
-        out.write(f"  {line.replace(key, REDACTED) if key else line}\n")
-        out.flush()
+        say(f"  {describe(happened)}")
 
     with ExitStack() as files:
         workspace = files.enter_context(Workspace())
         recorder = None
         if options.record is not None:
+            key = os.environ.get("OPENAI_API_KEY", "")
             recorder = files.enter_context(Recorder(options.record, [key]))
         async with AsyncExitStack() as connections:
             transport = OpenAITransport(tee=recorder)
@@ -93,8 +99,15 @@ async def _live(options: LiveOptions, out: TextIO) -> Outcome:
             limits = RunLimits(turns=options.max_turns, parallel_tools=1)
             running = Run(model, Host(tools=tools, executor=executor), limits, observe=tell)
             outcome = await running.start([user(TASK)])
-        out.write(f"calculator.py is now:\n{workspace.source('calculator.py')}\n")
+        say(f"calculator.py is now:\n{workspace.source('calculator.py')}")
         return outcome
+
+
+def _redactor(key: str) -> Callable[[str], str]:
+    # A text that was shortened may end inside the key, so that its beginnings count too.
+    lengths = range(len(key), min(len(key) - 1, MIN_REDACTED - 1), -1)
+    beginnings = "|".join(re.escape(key[:length]) for length in lengths)
+    return partial(re.compile(beginnings or "(?!)").sub, REDACTED)
 
 
 def _host(address: str) -> str:

@@ -218,11 +218,16 @@ class Stage:
         self._outcome = await self.run().start([user(task)])
         return self
 
-    async def stop(self, at: float, task: str = TASK) -> Stage:
-        """Start a run, cancel its caller when the hands reach `at`, and return when all ended."""
+    async def stop(
+        self, at: float, saved: str | None = None, approvals: Mapping[str, bool | str] | None = None
+    ) -> Stage:
+        """Start a run, or resume a saved one, cancel its caller at `at`, and wait for its end."""
         run = self.run()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(run.start, [user(task)])
+            if saved is None:
+                tasks.start_soon(run.start, [user(TASK)])
+            else:
+                tasks.start_soon(run.resume, saved, approvals or {})
             await self.clock.sleep(at - self.clock.now())
             tasks.cancel_scope.cancel()
         self._outcome = run.outcome

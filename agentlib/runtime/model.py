@@ -246,7 +246,7 @@ class _Waits:
 
 class _Closing:
     def __init__(self, stream: NativeStream, clock: Clock, seconds: float) -> None:
-        self.problem: Exception | None = None
+        self.problem: Exception | None = RuntimeError("the close was interrupted")
         self._stream = stream
         self._clock = clock
         self._seconds = seconds
@@ -256,6 +256,7 @@ class _Closing:
         with anyio.CancelScope(shield=True), self._clock.timer(until) as timer:
             try:
                 await self._stream.aclose()
+                self.problem = None
             except Exception as error:  # noqa: BLE001 - whatever a transport raises, it is told
                 self.problem = error
         if timer.expired:

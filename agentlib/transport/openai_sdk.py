@@ -35,6 +35,8 @@ SDK_TIMEOUT_SECONDS = 30.0
 # Compressed, a small packet can unpack to gigabytes before any bound is applied.
 PLAIN_BYTES = {"accept-encoding": "identity"}
 EVENT_STREAM = "text/event-stream"
+# A proxy of the environment cannot reach a server on this machine, such as a lesson's.
+NO_PROXY = {"all://127.0.0.1": None, "all://localhost": None}
 # Errors that the SDK calls a failed connection, and that the same request would meet again.
 NOT_OF_THE_NETWORK = frozenset({"LocalProtocolError", "TooManyRedirects", "UnsupportedProtocol"})
 
@@ -192,8 +194,12 @@ class SDKStream:
 
 def describe(error: BaseException) -> str:
     """Return the kinds of an error and its causes, without their texts: these may hold secrets."""
-    names = dict.fromkeys(type(each).__name__ for each in _chain(error))
-    return ", from ".join(list(names)[:4])
+    names: list[str] = []
+    cause: BaseException | None = error
+    while cause is not None and len(names) < 4:
+        names.append(type(cause).__name__)
+        cause = cause.__cause__ or cause.__context__
+    return ", from ".join(dict.fromkeys(names))
 
 
 def _chain(error: BaseException) -> list[BaseException]:
@@ -243,7 +249,7 @@ def _make_client(api_key: str | None, base_url: str | None) -> AsyncOpenAI:
 
     # A redirect would send the conversation, and further requests, to where nobody said.
     http_client = openai.DefaultAsyncHttpxClient(
-        follow_redirects=False, event_hooks={"response": [bound_refusal]}
+        follow_redirects=False, event_hooks={"response": [bound_refusal]}, mounts=NO_PROXY
     )
     try:
         return openai.AsyncOpenAI(

@@ -81,7 +81,7 @@ def read_lawful(events: Sequence[Native]) -> Content:
     blocks: list[_Block] = []
     opened, reason = False, None
     for event in events:
-        kind = event["type"]
+        kind = string(event["type"])
         law(kind != "error" and (opened or kind == "message_start" or kind not in _KINDS))
         if kind == "message_stop":
             return _stopped(blocks, reason)

@@ -72,7 +72,7 @@ class _Referee:
 
     def take(self, event: Native) -> None:
         self.follow(event)
-        kind = event["type"]
+        kind = string(event["type"])
         if kind in ("response.created", "response.queued", "response.in_progress"):
             self.named(event["response"]["id"])
             law(not (kind == "response.created" and self.created))

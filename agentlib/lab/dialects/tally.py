@@ -152,7 +152,7 @@ class Tally(Dialect):
         asks: dict[str, list[str]] = {}
         words: list[str] = []
         for number, event in enumerate(events, 1):
-            says = event["says"]
+            says = string(event["says"])
             law(whole(event["n"]) == number and (says == "hello") == (number == 1))
             if says == "hello":
                 law(string(event["reply"]))

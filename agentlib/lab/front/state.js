@@ -13,7 +13,7 @@ export function readTrace(wire) {
     ...wire,
     count,
     last: wire.end ? count + 1 : count,
-    kind: column(wire.kind, bytesOf(wire.kind).length > 2 * count ? Uint32Array : Uint16Array),
+    kind: column(wire.kind, Uint16Array),
     role: column(wire.role, Uint8Array),
     buffer: column(wire.buffer, Int32Array),
     size: column(wire.size, Uint32Array),

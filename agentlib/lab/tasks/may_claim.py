@@ -9,8 +9,10 @@ from agentlib.lab.small_loop import wants
 from agentlib.lab.trace import plural
 from agentlib.runtime.execution import Execution, Status
 
-PASS = "the tests pass"
-FAIL = "the tests fail (exit status 1)"
+GREEN = "the tests pass"
+RED = "the tests fail (exit status 1)"
+MAY_HAVE_ACTED: tuple[Status, ...] = ("unknown", "timed_out", "failed")
+DID_NOTHING: tuple[Status, ...] = ("denied", "not_executed")
 
 NOTHING = "Nothing was executed: there is no evidence."
 PLAIN = "The tests ran, they passed, and nothing happened after that."
@@ -49,8 +51,8 @@ def _trial(
 
 
 def _trials() -> Iterator[Trial]:
-    passed, failed = _ended("test", PASS), _ended("test", FAIL)
-    edited, read = _ended("edit", "edited calculator.py"), _ended("read", PASS)
+    passed, failed = _ended("test", GREEN), _ended("test", RED)
+    edited, read = _ended("edit", "edited calculator.py"), _ended("read", GREEN)
     yield _trial("no call", (), False, NOTHING)
     yield _trial("a passing test", (passed,), True, PLAIN)
     yield _trial("an edit, then a passing test", (edited, passed), True, REPAIRED)
@@ -63,13 +65,13 @@ def _trials() -> Iterator[Trial]:
     lost = _ended("test", "unknown: it was interrupted", "unknown")
     yield _trial("a test interrupted", (lost,), False, LOST, hostile=True)
     yield _trial("passed, then interrupted", (passed, lost), False, LOST, hostile=True)
-    for status in ("unknown", "timed_out", "failed"):
+    for status in MAY_HAVE_ACTED:
         maybe = _ended("edit", "no result", status)
         yield _trial(f"an edit {status}", (passed, maybe), False, MAYBE, hostile=True)
-    for status in ("denied", "not_executed"):
+    for status in DID_NOTHING:
         never = _ended("edit", "nothing was done", status)
         yield _trial(f"an edit {status}", (passed, never), True, NOTHING_DONE)
-    beside = _ended("test", PASS, beside=("edit",))
+    beside = _ended("test", GREEN, beside=("edit",))
     yield _trial("an edit at the same time", (edited, beside), False, AT_ONCE, hostile=True)
     late = (_ended("edit", "edited"), beside, passed)
     yield _trial("tested once more", late, True, REPAIRED)
@@ -91,7 +93,9 @@ MAY_CLAIM = Exercise(
             "Leave out what never happened: the statuses denied, not_executed and shown. An edit "
             "of any other status may have acted, also without a result."
         ),
-        'A test run counts if it is "executed", says that the tests pass, and has no "edit" '
-        "in its `beside`.",
+        (
+            'A test run counts if it is "executed", says that the tests pass, and has no "edit" '
+            "in its `beside`."
+        ),
     ),
 )

@@ -42,6 +42,7 @@ class Desk:
         self._cut = cut
 
     def execute(self) -> str:
+        """Run the call, and count it. Raises Interrupted where that is the trial."""
         self.ran += 1
         if self._cut:
             raise Interrupted
