@@ -31,7 +31,7 @@ class TallyTranslator:
 
     def translate(self, native):
         self._number += 1
-        number, says = native.get("n"), native.get("says")
+        number, says = native.get("n"), native["says"]
         if type(number) is not int or number != self._number:
             self._refuse(f"expected event number {self._number}, saw {number!r}")
         if (says == "hello") != (self._number == 1):

@@ -30,7 +30,7 @@ from agentlib.lab.story import (
     TEXT_AND_CALL,
     THREE_CALLS,
     TWO_ALIKE,
-    Story,
+    UNLAWFUL,
     catalog,
     invent,
 )
@@ -116,9 +116,14 @@ WITNESSES = {
         (THREE_CALLS, "pieces of 1, first empty"),
         (TWO_ALIKE, "pieces of 1, first empty, interleaved"),
         (TEXT_AND_CALL, "interleaved, no empty fragment"),
+        (THREE_CALLS, "text in the block's start"),
         (ONE_CALL.stopped("length"), "plain"),
     ],
-    "tally": [(THREE_CALLS, "interleaved"), (ONE_CALL.stopped("length"), "plain")],
+    "tally": [
+        (TWO_ALIKE, "pieces of 1, interleaved"),
+        (THREE_CALLS, "interleaved"),
+        (ONE_CALL.stopped("length"), "plain"),
+    ],
 }
 
 
@@ -285,6 +290,13 @@ def test_the_referee_reads_no_story_that_was_cut(name):
 
 
 @pytest.mark.parametrize("name", DIALECTS)
+def test_the_referee_reads_nothing_of_a_story_with_a_call_that_must_not_run(name):
+    dialect = DIALECTS[name]
+    for telling in every_telling(dialect, UNLAWFUL):
+        assert dialect.read(telling.events) is None, (telling.story.name, telling.framing)
+
+
+@pytest.mark.parametrize("name", DIALECTS)
 def test_invented_stories_are_told_and_read_as_they_are(name):
     rng = Random(3)
     dialect = DIALECTS[name]
@@ -302,31 +314,6 @@ def test_invented_calls_fit_their_tools():
             assert lawful_arguments(call.name, call.arguments)
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("read", ""),
-        ("read", "{}"),
-        ("read", '{"path": 7}'),
-        ("read", '{"path": "a", "path": "b"}'),
-        ("read", '{"path": "a"} {}'),
-        ("read", '["path"]'),
-        ("read", '{"path": "\\ud83d"}'),
-        ("list", '{"depth": NaN}'),
-        ("list", '{"depth": true}'),
-        ("list", ""),
-        ("unknown", "{}"),
-    ],
-)
-def test_the_law_of_arguments_refuses(name, text):
-    assert DIALECTS["chat"].read(told(DIALECTS["chat"], calling(name, text)).events) is None
-
-
-def calling(name, text):
-    # Told by its parts: a story of arguments that are none has no content.
-    return Story("unlawful", calls=(THREE_CALLS.calls[0]._replace(name=name, arguments=text),))
-
-
 @pytest.mark.parametrize("name", DIALECTS)
 def test_harm_leaves_the_telling_that_it_is_done_to_as_it_was(name):
     telling = told(DIALECTS[name], THREE_CALLS)
@@ -334,7 +321,7 @@ def test_harm_leaves_the_telling_that_it_is_done_to_as_it_was(name):
     rng = Random(1)
     kinds = {harm.kind for harm, _ in every_harm(telling)}
     kinds |= {"mixture" for _ in range(50) if mixture(telling, rng)}
-    assert kinds == set(KINDS)
+    assert kinds == set(KINDS) - {"story"}
     assert json.dumps(telling.events) == before
 
 
@@ -391,6 +378,7 @@ def trials_of(adapter):
 @pytest.mark.parametrize("name", LEAKING)
 def test_a_broken_adapter_is_caught_with_the_smallest_stream(name):
     trials = trials_of(LEAKING[name])
+    trials.unharmed() if "LeavesOut" in name else None
     rounds = 0
     while not trials.report.leaks and rounds < 12:
         rounds += 1

@@ -24,7 +24,7 @@ from agentlib.transport.sse import EventStreamDecoder, decode_event
 pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio"])]
 CATALOG = tools()
 TAIL = 2048
-SAMPLE = 8
+SAMPLE = 4
 ALL = os.environ.get("EVERY_BYTE") == "1"
 ENDS = {"clean close": Reply.close, "reset": Reply.reset}
 # Text, then a call; and two calls at once. Every byte by one way to end each.

@@ -21,7 +21,7 @@ from agentlib.lab.dialects.common import Native
 from agentlib.lab.dialects.law import Unseen, difference
 from agentlib.lab.harm import Harm, Told, every_harm, kind_of, mixture
 from agentlib.lab.report import MAX_KEPT, Dead, Leak, Report, calls_told
-from agentlib.lab.story import STOPS, STORIES, Story, catalog, invent
+from agentlib.lab.story import STOPS, STORIES, UNLAWFUL, Story, catalog, invent
 from agentlib.lab.trial import Maker, Outcome, Verdict, judge, run
 
 # A story that stopped must release nothing: these harms are done to it besides.
@@ -30,6 +30,7 @@ OF_A_STOPPED_STORY = frozenset({"cut", "stop"})
 MIXTURES_OF_ONE = 20
 
 NOT_COMPLETED = "the stream does not say that the response completed"
+NOT_LAWFUL = "one call of the response must not run, so none may"
 NOT_THE_STORY = "the stream tells no lawful story, and the real one was another"
 
 
@@ -65,8 +66,8 @@ class Trials:
         self._unseen: dict[str, Unseen] = {row.what: row for row in dialect.unseen}
 
     def unharmed(self) -> None:
-        """Try every story in every framing."""
-        for story in STORIES:
+        """Try every story in every framing, those that must not be released as well."""
+        for story in (*STORIES, *UNLAWFUL):
             if self._dialect.tells(story):
                 for framing in self._dialect.framings:
                     told = Told(self._dialect, story, framing, self._dialect.tell(story, framing))
@@ -95,6 +96,9 @@ class Trials:
                     self._hostile(told, *mixture(told, rng))
 
     def _whole(self, told: Told) -> None:
+        if not told.story.lawful:
+            self._try(told, (Harm("story", "unharmed", told.story.name),), told.events)
+            return
         if told.story.stop != "complete":
             self._try(told, (Harm("stop", "end", told.story.stop),), told.events)
             return
@@ -128,7 +132,7 @@ class Trials:
         outcome = run(self._make, self._catalog, events)
         if outcome.calls is None:
             return "refused", "", outcome
-        if not self._strict:
+        if not self._strict and told.story.lawful:
             completed = told.dialect.completes(events, told.story)
             return ("right", "", outcome) if completed else ("leaked", NOT_COMPLETED, outcome)
         verdict, reading = judge(told, events, outcome)
@@ -138,6 +142,8 @@ class Trials:
                 return "unseen", what, outcome
             return "leaked", f"it is another story ({what}), and this API shows that", outcome
         if verdict == "leaked":
+            if not told.story.lawful:
+                return "leaked", NOT_LAWFUL, outcome
             completed = told.dialect.completes(events, told.story)
             return "leaked", NOT_THE_STORY if completed else NOT_COMPLETED, outcome
         return verdict, "", outcome
@@ -189,7 +195,7 @@ def random_telling(dialect: Dialect, rng: Random) -> Told:
 
 def smallest(events: list[Native], leaks: Callable[[list[Native]], bool]) -> list[Native]:
     """Take away whatever can go while the rest still leaks: first halves, at last single events."""
-    size = len(events) // 2
+    size, before = max(1, len(events) // 2), len(events)
     while size:
         at = 0
         while at < len(events):
@@ -199,6 +205,8 @@ def smallest(events: list[Native], leaks: Callable[[list[Native]], bool]) -> lis
             else:
                 at += size
         size //= 2
+        if not size and len(events) < before:
+            before, size = len(events), 1
     return events
 
 

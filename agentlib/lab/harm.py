@@ -29,6 +29,7 @@ KINDS: dict[str, str] = {
     "stop": "the end says something else",
     "lost": "a whole call is lost",
     "extra": "a whole call comes from nowhere",
+    "story": "the model asks for what must not run",
     "mixture": "several of these at once",
 }
 

@@ -44,7 +44,8 @@ class Story:
     """One response as it is meant.
 
     `text` holds the parts of the answer, and `refusal` what is said instead of one. `reasoning`
-    is shown before both. `usage` is what is billed, and `stop` how it ends.
+    is shown before both. `usage` is what is billed, and `stop` how it ends. One that is not
+    `lawful` asks for what no gate may pass: nothing of it may be released, however it is told.
     """
 
     name: str
@@ -54,10 +55,11 @@ class Story:
     calls: tuple[StoryCall, ...] = ()
     usage: Usage | None = BILLED
     stop: Stop = "complete"
+    lawful: bool = True
 
     @property
     def content(self) -> Content:
-        """What a client must release of it, if it completes."""
+        """What a client must release of it, if it completes and is lawful."""
         calls = ((c.call_id, c.name, canonical(json.loads(c.arguments))) for c in self.calls)
         return Content(tuple(calls), "".join(self.text), self.refusal)
 
@@ -134,6 +136,40 @@ STORIES: tuple[Story, ...] = (
     REASONED,
     TEXT_ONLY,
     REFUSAL,
+)
+
+_GOOD = ONE_CALL.calls[0]
+
+
+def _unlawful(what: str, call: StoryCall) -> Story:
+    return Story(f"a good call, and {what}", calls=(_GOOD, call), lawful=False)
+
+
+# A good first call beside one that must not run: then none does.
+UNLAWFUL: tuple[Story, ...] = (
+    *(
+        _unlawful(what, StoryCall("call_b", name, arguments))
+        for what, name, arguments in (
+            ("an unknown tool", "shell", '{"path": "a"}'),
+            ("no name", "", '{"path": "a"}'),
+            ("arguments cut short", "read", '{"path": "a'),
+            ("arguments that are no JSON", "read", "{'path': 'a'}"),
+            ("empty arguments", "read", ""),
+            ("no arguments that are required", "read", "{}"),
+            ("an argument too many", "read", '{"path": "a", "mode": "b"}'),
+            ("an argument of another type", "read", '{"path": 7}'),
+            ("a boolean for a number", "list", '{"depth": true}'),
+            ("one name twice", "read", '{"path": "a", "path": "b"}'),
+            ("two values", "read", '{"path": "a"} {"path": "b"}'),
+            ("an array", "read", '["a"]'),
+            ("a string in a string", "read", '"{\\"path\\": \\"a\\"}"'),
+            ("null", "test", "null"),
+            ("NaN", "list", '{"depth": NaN}'),
+            ("half a character", "read", '{"path": "\\ud83d"}'),
+        )
+    ),
+    _unlawful("one of the same ID", StoryCall("call_a", "read", '{"path": "b"}')),
+    _unlawful("one without an ID", StoryCall("", "read", '{"path": "b"}')),
 )
 
 _LETTERS = 'ab1 "\\\n/{}[]:,éñ漢😀\u2028'

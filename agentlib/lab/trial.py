@@ -238,6 +238,8 @@ def judge(told: Told, events: Sequence[Native], outcome: Outcome) -> tuple[Verdi
     if outcome.calls is None:
         return "refused", None
     story = told.story
+    if not story.lawful:
+        return "leaked", None
     completed = story.stop == "complete" and told.dialect.completes(events, story)
     if completed and outcome.says(story.content):
         return "right", None

@@ -244,7 +244,7 @@ def _track(call: StoryCall, index: int | None, framing: ChatFraming) -> Telling:
         return [said(WHOLE_CALL, call.name, call.arguments)]
     cut = pieces(call.arguments, framing.piece, units=framing.units)
     if framing.call == "first":
-        start = [said(CALL_START, call.name, cut.pop(0))]
+        start = [said(CALL_START, call.name, cut.pop(0) if cut else "")]
     elif framing.call == "two":
         start = [said(CALL_START, part, "") for part in (call.name[:2], call.name[2:])]
     else:
