@@ -7,6 +7,11 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# How long a test may take is pytest's to say: on a busy machine hypothesis would judge the load.
+settings.register_profile("agentlib", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("agentlib")
 
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 LEFT_BEHIND = {

@@ -204,7 +204,7 @@ def test_a_client_that_leaves_without_asking_is_counted(serve):
 
 
 def test_a_forgotten_server_ends_by_itself():
-    with LoopbackServer(SMALL.stall(at=9), life=0.05) as server:
+    with LoopbackServer(SMALL.stall(at=9), life=0.5) as server:
         with socket.create_connection(address(server)) as sock:
             sock.sendall(post())
             assert receive(sock).body == SMALL.body[:9]
