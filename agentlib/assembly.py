@@ -44,7 +44,7 @@ from agentlib.gate import (
     rejected_calls,
     released_calls,
 )
-from agentlib.jsonvalues import SURROGATE, join_surrogates, quote
+from agentlib.jsonvalues import has_surrogate, join_surrogates, quote, same_text
 from agentlib.vocabulary import (
     Completed,
     Corrected,
@@ -212,7 +212,7 @@ class Assembly:
         self._violate(f"the response opened already, saw {name} again", check="opened")
 
     def _open(self, event: Opened) -> None:
-        if not event.response_id or SURROGATE.search(event.response_id):
+        if not event.response_id or has_surrogate(event.response_id):
             seen = quote(event.response_id)
             self._violate(f"expected the response to open with an ID, saw {seen}", check="opened")
         self._response_id = event.response_id
@@ -285,7 +285,7 @@ class Assembly:
 
     def _restate(self, pending: _Pending, restated: str, what: str) -> None:
         text = pending.text()
-        if join_surrogates(restated) != join_surrogates(text):
+        if not same_text(restated, text):
             self._violate(f"the done of {what} restates another text than was streamed")
         pending.done = True
 

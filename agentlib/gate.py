@@ -17,12 +17,13 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from agentlib.conversation import Catalog, RejectedCall, ToolCall
 from agentlib.jsonvalues import (
     MAX_QUOTED_CHARACTERS,
-    SURROGATE,
     FrozenObject,
     StrictJSONError,
+    has_surrogate,
     join_surrogates,
     one_line,
     quote,
+    same_text,
     shorten,
     strict_loads,
 )
@@ -184,12 +185,12 @@ def _name_problems(calls: Iterable[TerminalCall]) -> Iterable[str]:
         for what, text in (("call ID", call.call_id), ("name", call.name)):
             if not text:
                 yield f"a call has no {what}"
-            elif SURROGATE.search(text):
+            elif has_surrogate(text):
                 yield f"a {what} holds a lone surrogate: {quote(text)}"
 
 
 def _texts_equal(evidence: Evidence) -> Outcome:
-    broken = [t.part for t in evidence.texts if SURROGATE.search(join_surrogates(t.text))]
+    broken = [t.part for t in evidence.texts if has_surrogate(join_surrogates(t.text))]
     problems = [f"text {quote(part)} holds a lone surrogate" for part in broken]
     items = evidence.end.items if isinstance(evidence.end, Completed) else None
     if items is None:
@@ -212,7 +213,7 @@ def _text_problems(item: TerminalText, streamed: StreamedText | None) -> Iterabl
         return
     if item.refusal != streamed.refusal:
         yield f"text {quote(item.part)}: a refusal and a text are not the same"
-    if join_surrogates(item.text) != join_surrogates(streamed.text):
+    if not same_text(item.text, streamed.text):
         yield f"text {quote(item.part)}: {difference(streamed.text, item.text)}"
 
 
@@ -235,7 +236,7 @@ def _call_problems(call: TerminalCall, buffer: Buffer) -> Iterable[str]:
         yield f"item {quote(buffer.item_id)} was streamed and {quote(call.item_id)} restated"
     if not call.completed:
         yield "its item is not completed"
-    if join_surrogates(call.arguments) != join_surrogates(buffer.text):
+    if not same_text(call.arguments, buffer.text):
         yield difference(buffer.text, call.arguments)
 
 
@@ -371,7 +372,7 @@ def released_calls(evidence: Evidence) -> tuple[ToolCall, ...]:
 def rejected_calls(evidence: Evidence) -> tuple[RejectedCall, ...]:
     """Return the calls of evidence that failed: who they are, and their argument text as it is."""
     calls = (RejectedCall(c.call_id, c.name, join_surrogates(c.arguments)) for c in evidence.calls)
-    return tuple(call for call in calls if SURROGATE.search(call.arguments) is None)
+    return tuple(call for call in calls if not has_surrogate(call.arguments))
 
 
 def difference(streamed: str, restated: str) -> str:

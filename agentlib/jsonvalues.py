@@ -39,7 +39,7 @@ def strict_loads(text: str) -> Any:
     Raises StrictJSONError, with a reason that names the position or the name in question.
     """
     value = loads_unique(text)
-    if "\\u" in text or SURROGATE.search(text):
+    if "\\u" in text or has_surrogate(text):
         _refuse_surrogates(value)
     return value
 
@@ -64,9 +64,25 @@ def loads_unique(text: str) -> Any:
     return value
 
 
+def has_surrogate(text: str) -> bool:
+    """Say whether `text` holds half of an escape pair, which UTF-8 cannot carry."""
+    if text.isascii():
+        return False
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def same_text(left: str, right: str) -> bool:
+    """Say whether two texts are the same, wherever fragments cut their escape pairs apart."""
+    return left == right or join_surrogates(left) == join_surrogates(right)
+
+
 def join_surrogates(text: str) -> str:
     """Join escape pairs that two fragments cut apart; lone surrogates stay as they are."""
-    if SURROGATE.search(text) is None:
+    if not has_surrogate(text):
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
@@ -234,7 +250,7 @@ def _children(value: Any) -> Sequence[Any]:
 
 
 def _refuse_surrogates(value: Any) -> None:
-    if isinstance(value, str) and SURROGATE.search(value):
+    if isinstance(value, str) and has_surrogate(value):
         raise StrictJSONError(f"a string holds a lone surrogate: {quote(value)}")
     if isinstance(value, dict):
         _refuse_surrogates(list(value))

@@ -94,11 +94,11 @@ def _quietly(make: Maker, dialect: Dialect, mixtures: int, seed: int) -> Report:
 def _save(report: Report, folder: Path, out: TextIO) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for leak in report.leaks:
+        for leak in report.smallest_leaks:
             leak.capture.save(folder / f"leak-by-{leak.kind}.sse")
         for number, dead in enumerate(report.smallest_dead, 1):
             dead.capture.save(folder / f"dead-{number}.sse")
     except OSError as error:
         raise CheckUsage(f"cannot write to {folder}: {error.strerror}") from error
-    written = plural(len(report.leaks) + len(report.smallest_dead), "capture")
-    out.write(f"  {written} written to {printable(str(folder))}\n")
+    written = plural(len(report.smallest_leaks) + len(report.smallest_dead), "capture")
+    out.write(f"  {written} written to {printable(str(folder))}, to inspect or to step through\n")

@@ -19,13 +19,13 @@ from agentlib.conversation import Usage
 from agentlib.lab.dialects import Dialect, Telling
 from agentlib.lab.dialects.common import Native
 from agentlib.lab.dialects.law import Unseen, difference
-from agentlib.lab.harm import Harm, Told, every_harm, kind_of, mixture
+from agentlib.lab.harm import Harm, Told, are_several, every_harm, kind_of, mixture
 from agentlib.lab.report import MAX_KEPT, Dead, Leak, Report, calls_told
 from agentlib.lab.story import STOPS, STORIES, UNLAWFUL, Story, catalog, invent
 from agentlib.lab.trial import Maker, Outcome, Verdict, judge, run
 
-# A story that stopped must release nothing: these harms are done to it besides.
-OF_A_STOPPED_STORY = frozenset({"cut", "stop"})
+# A story that stopped must release nothing, and its prefixes are those of the whole one.
+OF_A_STOPPED_STORY = frozenset({"stop"})
 # How many mixtures are made of one telling before the next one is told.
 MIXTURES_OF_ONE = 20
 
@@ -65,9 +65,9 @@ class Trials:
         self._shown: set[str] = set()
         self._unseen: dict[str, Unseen] = {row.what: row for row in dialect.unseen}
 
-    def unharmed(self) -> None:
-        """Try every story in every framing, those that must not be released as well."""
-        for story in (*STORIES, *UNLAWFUL):
+    def unharmed(self, stories: Sequence[Story] = (*STORIES, *UNLAWFUL)) -> None:
+        """Try every story in every framing; those that are not lawful must not be released."""
+        for story in stories:
             if self._dialect.tells(story):
                 for framing in self._dialect.framings:
                     told = Told(self._dialect, story, framing, self._dialect.tell(story, framing))
@@ -133,7 +133,7 @@ class Trials:
         if outcome.calls is None:
             return "refused", "", outcome
         if not self._strict and told.story.lawful:
-            completed = told.dialect.completes(events, told.story)
+            completed = told.dialect.completes(events)
             return ("right", "", outcome) if completed else ("leaked", NOT_COMPLETED, outcome)
         verdict, reading = judge(told, events, outcome)
         if reading is not None and verdict == "unseen":
@@ -144,7 +144,7 @@ class Trials:
         if verdict == "leaked":
             if not told.story.lawful:
                 return "leaked", NOT_LAWFUL, outcome
-            completed = told.dialect.completes(events, told.story)
+            completed = told.dialect.completes(events)
             return "leaked", NOT_THE_STORY if completed else NOT_COMPLETED, outcome
         return verdict, "", outcome
 
@@ -152,7 +152,7 @@ class Trials:
         # Harms to several events may agree with one another: then the referee alone decides.
         row = self._unseen.get(what)
         single = row.harms.get(harms[0].kind, ()) if row is not None else ()
-        return len(harms) > 1 or harms[0].place in single
+        return are_several(harms) or harms[0].place in single
 
     def _leak(self, told: Told, harms: tuple[Harm, ...], events: list[Native]) -> Leak:
         released = self._tried(told, harms, events)[2].calls

@@ -13,14 +13,15 @@ from random import Random
 from typing import Any, NamedTuple, TypeAlias
 
 from agentlib.lab.dialects import Dialect, Framing, Said, Telling
-from agentlib.lab.dialects.common import Native
+from agentlib.lab.dialects.common import STOP_REASON, TERMINAL, USAGE, Native
 from agentlib.lab.story import Story, StoryCall
 
 KINDS: dict[str, str] = {
     "cut": "the stream ends early",
     "drop": "an event or a list's entry is lost",
     "double": "an event or a list's entry comes twice",
-    "swap": "an event or entry changes its place",
+    "swap": "two neighbours change places",
+    "move": "an event comes at another place",
     "id": "an ID is changed",
     "number": "an index or another number is changed",
     "name": "a tool's name is changed",
@@ -111,6 +112,11 @@ def mixture(told: Told, rng: Random) -> tuple[tuple[Harm, ...], Telling]:
 _HOW_MANY = (1, 1, 2, 2, 2, 3, 3, 4)
 
 
+def are_several(harms: Sequence[Harm]) -> bool:
+    """Say whether it is more than one harm: a move is as many swaps as it goes places."""
+    return len(harms) != 1 or harms[0].kind == "move"
+
+
 def kind_of(harms: Sequence[Harm]) -> str:
     """Return the kind of harm that was done: a mixture where there were several."""
     return harms[0].kind if len(harms) == 1 else "mixture"
@@ -144,26 +150,18 @@ def _whole_calls(told: Told, telling: Telling) -> Iterator[Harmed]:
         rest = [said for said in telling if said.call != call.call_id]
         if len(rest) < len(telling):
             yield Harm("lost", "whole call", call.call_id), rest
-    extra = _extra(told)
-    last = next((at for at, s in enumerate(telling) if s.place in _ENDS), len(telling))
-    yield (
-        Harm("extra", "before the end", EXTRA.call_id),
-        [
-            *telling[:last],
-            *extra,
-            *telling[last:],
-        ],
-    )
+    longer = replace(told.story, calls=(*told.story.calls, EXTRA))
+    retold = told.dialect.tell(longer, told.framing)
+    extra = [said for said in retold if said.call == EXTRA.call_id]
+    end = next((at for at, s in enumerate(telling) if s.place in _ENDS), len(telling))
+    before = [*telling[:end], *extra, *telling[end:]]
+    yield Harm("extra", "before the end", EXTRA.call_id), before
     yield Harm("extra", "after the end", EXTRA.call_id), [*telling, *extra]
+    ends = [said for said in retold if said.place in _ENDS]
+    yield Harm("extra", "in the end alone", EXTRA.call_id), [*telling[:end], *ends]
 
 
-_ENDS = frozenset({"stop reason", "terminal"})
-
-
-def _extra(told: Told) -> Telling:
-    story = replace(told.story, calls=(*told.story.calls, EXTRA))
-    telling = told.dialect.tell(story, told.framing)
-    return [said for said in telling if said.call == EXTRA.call_id]
+_ENDS = frozenset({STOP_REASON, TERMINAL, USAGE})
 
 
 # --------------------------------------------------------------------------- inside of one event
@@ -290,7 +288,7 @@ def _random_move(_: Told, telling: Telling, rng: Random) -> Harmed:
     source, target = rng.randrange(len(telling)), rng.randrange(len(telling))
     said, rest = telling[source], _with(telling, source)
     rest.insert(target, said)
-    return Harm("swap", said.place, f"event {source + 1} to place {target + 1}"), rest
+    return Harm("move", said.place, f"event {source + 1} to place {target + 1}"), rest
 
 
 def _random_stop(told: Told, telling: Telling, rng: Random) -> Harmed | None:

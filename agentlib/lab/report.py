@@ -22,6 +22,8 @@ from agentlib.transport.capture import Capture
 # How many examples a report keeps, and how many it shows.
 MAX_KEPT = 20
 MAX_SHOWN = 3
+# How many events of a leak's stream are shown; the capture has them all.
+MAX_EVENTS = 40
 WIDTH = 90
 # The reason where a dialect's law gives none: no single harm can do it.
 AGREEING = "harms to several events agree with one another"
@@ -112,6 +114,13 @@ class Report:
         return not self.leaked and not self.deaths
 
     @property
+    def smallest_leaks(self) -> list[Leak]:
+        """The shortest leak by each kind of harm, in the order of the kinds."""
+        leaks = sorted(self.leaks, key=lambda leak: len(leak.events), reverse=True)
+        shortest = {leak.kind: leak for leak in leaks}
+        return [shortest[kind] for kind in KINDS if kind in shortest]
+
+    @property
     def smallest_dead(self) -> list[Dead]:
         """The few shortest of the unharmed tellings that were not released."""
         return sorted(self.dead, key=lambda dead: len(dead.events))[:MAX_SHOWN]
@@ -177,14 +186,13 @@ def _unseen_lines(report: Report) -> Iterator[str]:
 
 def _ends(report: Report) -> Iterator[str]:
     yield ""
-    kinds = list(KINDS)
-    leaks = sorted(report.leaks, key=lambda leak: kinds.index(leak.kind))
+    leaks = report.smallest_leaks
     for leak in leaks[:MAX_SHOWN]:
         yield from _leak_lines(leak)
         yield ""
-    further = dict.fromkeys(leak.kind for leak in leaks[MAX_SHOWN:])
+    further = ", ".join(leak.kind for leak in leaks[MAX_SHOWN:])
     if further:
-        yield from _wrapped(f"and leaks by these kinds of harm: {', '.join(further)}", "  ")
+        yield from _wrapped(f"and leaks by these kinds of harm: {further}", "  ")
     dead = f", {report.deaths:,} dead" if report.deaths else ""
     yield f"  {plural(report.tried, 'hostile stream')} tried, {report.leaked:,} leaked{dead}"
 
@@ -198,8 +206,10 @@ def _leak_lines(leak: Leak) -> Iterator[str]:
     yield from _wrapped(f"wrong     {leak.why}", "    ")
     show = "shows" if len(leak.events) == 1 else "show"
     yield f"    smallest  {plural(len(leak.events), 'event')} that {show} it:"
-    for number, event in enumerate(leak.events, 1):
+    for number, event in enumerate(leak.events[:MAX_EVENTS], 1):
         yield f"      {number:>3}  {printable(json.dumps(event))}"
+    if len(leak.events) > MAX_EVENTS:
+        yield f"           and {plural(len(leak.events) - MAX_EVENTS, 'event')} more"
 
 
 def calls_told(calls: Iterable[tuple[str, str, str]]) -> str:

@@ -22,7 +22,7 @@ from agentlib.assembly import Decision, Limits
 from agentlib.conversation import Catalog
 from agentlib.errors import ResponseFailure
 from agentlib.gate import Finding
-from agentlib.jsonvalues import SURROGATE, SURROGATE_PAIR, join_surrogates, visible
+from agentlib.jsonvalues import SURROGATE, SURROGATE_PAIR, has_surrogate, join_surrogates, visible
 from agentlib.lab.hasty import HastyAction, HastyAdapter
 from agentlib.lab.labels import label
 from agentlib.providers.fields import Native
@@ -373,7 +373,7 @@ def shown(text: str, lengths: Iterable[int]) -> tuple[str, array[int]]:
     An escape pair that two fragments cut apart is joined, and counts where its second half came;
     a lone surrogate is shown as U+FFFD, a first half once it is known what follows it.
     """
-    if SURROGATE.search(text) is None:
+    if not has_surrogate(text):
         return text, array("I", lengths)
     ends = [pair.end() for pair in SURROGATE_PAIR.finditer(text)]
     columns, joined = array("I"), 0

@@ -12,8 +12,9 @@ too where it has them.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from inspect import iscoroutinefunction
 from typing import Any, Literal, Protocol, TypeAlias
 
 from agentlib.assembly import Assembly, Decision
@@ -134,8 +135,11 @@ def own(provider: str, compat: Iterable[str] = (), *, done: bool = False) -> Mak
 def maker(thing: Any) -> Maker:
     """Return what makes adapters of a class: an adapter, or a translator for the shared assembly.
 
-    Raises TypeError where it is neither.
+    Raises TypeError where it is neither, or async.
     """
+    waits = [method for method in _METHODS if iscoroutinefunction(getattr(thing, method, None))]
+    if waits:
+        raise TypeError(f"its {waits[0]} is async, and nothing here waits: write a plain def")
     if callable(getattr(thing, "accept", None)) and callable(getattr(thing, "end", None)):
         made: Maker = thing
         return made
@@ -143,6 +147,9 @@ def maker(thing: Any) -> Maker:
         return lambda catalog: TranslatorAdapter(thing, catalog)
     name = getattr(thing, "__name__", repr(thing))
     raise TypeError(f"{name} has neither accept and end, nor translate and finish")
+
+
+_METHODS = ("accept", "end", "translate", "finish")
 
 
 @dataclass(slots=True)
@@ -203,6 +210,11 @@ _NODES = (dict, list)
 
 
 def _keep(outcome: Outcome, released: Iterable[Any], number: int) -> None:
+    if isinstance(released, Iterator):
+        # A method that yields its calls decides nothing where it yields none.
+        released = list(released)
+        if not released:
+            return
     if outcome.calls is None:
         outcome.calls, outcome.at = [], number
     outcome.calls += map(_call, released)
@@ -240,8 +252,8 @@ def judge(told: Told, events: Sequence[Native], outcome: Outcome) -> tuple[Verdi
     story = told.story
     if not story.lawful:
         return "leaked", None
-    completed = story.stop == "complete" and told.dialect.completes(events, story)
-    if completed and outcome.says(story.content):
+    completed = story.stop == "complete" and told.dialect.completes(events)
+    if completed and told.dialect.is_its_own(events) and outcome.says(story.content):
         return "right", None
     reading = told.dialect.read(events)
     if reading is not None and outcome.says(reading):

@@ -8,7 +8,7 @@ from typing import Any
 
 from agentlib.conversation import NativeTurn
 from agentlib.gate import difference
-from agentlib.jsonvalues import FrozenObject, join_surrogates, quote
+from agentlib.jsonvalues import FrozenObject, quote, same_text
 from agentlib.providers.fields import Native
 from agentlib.providers.synthetic import (
     LOCAL,
@@ -223,7 +223,7 @@ class CorrectedByDone(Filter):
         known = key in self._streamed
         streamed = "".join(self._streamed.get(key, ()))
         self._streamed[key] = [text]
-        if known and join_surrogates(streamed) != join_surrogates(text):
+        if known and not same_text(streamed, text):
             self.note(
                 f"corrected-by-done: {quote(key)} by {authority}: {difference(streamed, text)}"
             )

@@ -136,18 +136,20 @@ class Chat(Dialect):
             return telling
         return with_nothings(telling, (_empty(), {**_empty(), "choices": None}, _chunk(None)))
 
-    def completes(self, events: Sequence[Native], story: Story) -> bool:
+    def completes(self, events: Sequence[Native]) -> bool:
         """Say whether a finish reason that completes stands there, and no other, and no error."""
-        reasons = set()
+        reasons, calls = set(), False
         for event in events:
             if event.get("error") is not None or event.get("object") == "error":
                 return False
             choices = event.get("choices")
             for choice in choices if isinstance(choices, list) else ():
-                reason = choice.get("finish_reason") if isinstance(choice, dict) else None
-                if reason not in (None, ""):
-                    reasons.add(str(reason))
-        return reasons == {"stop"} or (reasons == {"tool_calls"} and bool(story.calls))
+                told = choice if isinstance(choice, dict) else {}
+                delta = told.get("delta")
+                calls = calls or (isinstance(delta, dict) and bool(delta.get("tool_calls")))
+                if told.get("finish_reason") not in (None, ""):
+                    reasons.add(str(told["finish_reason"]))
+        return reasons == {"stop"} or (reasons == {"tool_calls"} and calls)
 
     def stops(self, telling: Telling) -> Iterator[Variant]:
         """Yield the telling with each other finish reason, and with an error instead."""

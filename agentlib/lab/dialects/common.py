@@ -97,8 +97,13 @@ class Dialect(ABC):
         """Return the story's usage, as far as this API can report it."""
 
     @abstractmethod
-    def completes(self, events: Sequence[Native], story: Story) -> bool:
-        """Say whether the stream, as it stands, says that `story` completed."""
+    def completes(self, events: Sequence[Native]) -> bool:
+        """Say whether the stream, as it stands, says that its response completed."""
+
+    def is_its_own(self, events: Sequence[Native]) -> bool:
+        """Say whether the end in the stream, where it names a response, names this one."""
+        del events
+        return True
 
     @abstractmethod
     def stops(self, telling: Telling) -> Iterator[Variant]:

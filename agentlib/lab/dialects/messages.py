@@ -117,17 +117,18 @@ class Messages(Dialect):
         ]
         return with_nothings(telling, NOTHINGS) if framing.nothings else telling
 
-    def completes(self, events: Sequence[Native], story: Story) -> bool:
-        """Say whether it stops, without an error before, for a reason that fits the story."""
-        reason = None
+    def completes(self, events: Sequence[Native]) -> bool:
+        """Say whether it stops, without an error before, for a reason that fits its blocks."""
+        reason, calls = None, False
         for event in events:
-            delta = event.get("delta")
+            delta, block = event.get("delta"), event.get("content_block")
             if event.get("type") == "error":
                 return False
+            calls = calls or (isinstance(block, dict) and block.get("type") == "tool_use")
             if event.get("type") == "message_delta" and isinstance(delta, dict):
                 reason = delta.get("stop_reason") or reason
             if event.get("type") == "message_stop":
-                return reason in (("tool_use",) if story.calls else ("end_turn", "stop_sequence"))
+                return reason in (("tool_use",) if calls else ("end_turn", "stop_sequence"))
         return False
 
     def stops(self, telling: Telling) -> Iterator[Variant]:

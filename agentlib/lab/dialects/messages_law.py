@@ -111,12 +111,12 @@ _KINDS = frozenset(
         "message_stop",
     }
 )
-# Which kind of block each kind of fragment belongs to, and the key of what counts of it.
+# Which kind of block each kind of fragment belongs to, and the key of what counts of it. What
+# concerns neither text nor call, such as a signature, is not judged.
 _FRAGMENTS = {
     "text_delta": ("text", "text"),
     "input_json_delta": ("tool_use", "partial_json"),
     "thinking_delta": ("thinking", ""),
-    "signature_delta": ("thinking", ""),
 }
 
 

@@ -32,6 +32,7 @@ from agentlib.lab.dialects.common import (
 from agentlib.lab.dialects.responses_law import read_lawful
 from agentlib.lab.story import Content, Story
 
+RESPONSE_ID = "resp_1"
 KEEP_ALIVES: tuple[Native, ...] = (
     {"type": "keepalive"},
     {"type": "response.something_new.delta", "item_id": "nobody", "delta": "{"},
@@ -130,9 +131,8 @@ class Responses(Dialect):
         steps = numbers[:: framing.stride]
         return [changed(said, sequence_number=n) for said, n in zip(telling, steps, strict=True)]
 
-    def completes(self, events: Sequence[Native], story: Story) -> bool:
+    def completes(self, events: Sequence[Native]) -> bool:
         """Say whether the first terminal event and its body both say completed, without error."""
-        del story
         for event in events:
             if event.get("type") in ("response.failed", "response.incomplete", "error"):
                 return False
@@ -141,6 +141,12 @@ class Responses(Dialect):
                 told = body if isinstance(body, dict) else {}
                 return told.get("status") == "completed" and told.get("error") is None
         return False
+
+    def is_its_own(self, events: Sequence[Native]) -> bool:
+        """Say whether the first response.completed has the response's own ID."""
+        bodies = (e.get("response") for e in events if e.get("type") == "response.completed")
+        body = next(bodies, None)
+        return isinstance(body, dict) and body.get("id") == RESPONSE_ID
 
     def stops(self, telling: Telling) -> Iterator[Variant]:
         """Yield the telling with each other terminal event, status and error."""
@@ -188,7 +194,7 @@ def _items(story: Story) -> Iterator[Native]:
 
 def _body(story: Story, status: str) -> Native:
     del story
-    return {"id": "resp_1", "status": status, "error": None, "output": [], "usage": None}
+    return {"id": RESPONSE_ID, "status": status, "error": None, "output": [], "usage": None}
 
 
 def _terminal(story: Story, items: Sequence[Native]) -> Native:

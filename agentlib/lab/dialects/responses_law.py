@@ -114,7 +114,8 @@ class _Referee:
         law(item.kind == wanted)
         if wanted == "reasoning" or not field_name:
             return
-        place = whole(event.get("content_index", 0))
+        index = event.get("content_index")
+        place = 0 if index is None else whole(index)
         if kind.endswith("refusal.delta"):
             item.refused.add(place)
         if field_name == "delta":

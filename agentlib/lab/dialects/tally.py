@@ -139,9 +139,8 @@ class Tally(Dialect):
             telling = with_nothings(telling, ({"says": "wait"}, {"says": "sing", "words": "la"}))
         return [said.saying({"n": n, **said.event}) for n, said in enumerate(telling, 1)]
 
-    def completes(self, events: Sequence[Native], story: Story) -> bool:
+    def completes(self, events: Sequence[Native]) -> bool:
         """Say whether the first goodbye says that it is done."""
-        del story
         for event in events:
             if event.get("says") == "goodbye":
                 return event.get("why") == "done"

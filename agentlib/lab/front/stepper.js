@@ -44,7 +44,8 @@ function keyAction(event, actions) {
 function render({ model, el }) {
   const trace = readTrace(model.get("trace"));
   const id = `ags-${Math.random().toString(36).slice(2)}`;
-  let k = clamp(model.get("index"), trace.last), saved = k, frame = 0, alive = true;
+  let k = clamp(model.get("index"), trace.last), saved = k;
+  let frame = 0, telling = 0, alive = true;
 
   function move(to) {
     k = clamp(to, trace.last);
@@ -85,6 +86,12 @@ function render({ model, el }) {
     const state = stateAt(trace, k);
     root.dataset.gate = state.gate.state;
     for (const panel of panels) panel.paint(state);
+    // The kernel is told after the frame, not within it.
+    if (k !== saved && !telling) telling = setTimeout(tell);
+  }
+
+  function tell() {
+    telling = 0;
     if (k === saved) return;
     saved = k;
     model.set("index", k);
@@ -138,6 +145,7 @@ function render({ model, el }) {
     spoken.stop();
     sizes.disconnect();
     cancelAnimationFrame(frame);
+    clearTimeout(telling);
   };
 }
 
