@@ -56,7 +56,7 @@ class OpenFailure(AgentlibError):
 
     `status` is the HTTP status, None where no answer came; `code` the provider's word for the
     reason, if it gave one; `retry_after` the seconds that it asks to wait, if it asked.
-    `retryable` says whether the same opening could succeed later, and `attempts` how often it
+    `retryable` says whether the same opening could succeed later, and `openings` how often it
     was tried.
     """
 
@@ -75,7 +75,7 @@ class OpenFailure(AgentlibError):
         self.code = code
         self.retry_after = retry_after
         self.retryable = retryable
-        self.attempts = 1
+        self.openings = 1
 
 
 class ResponseFailure(AgentlibError):

@@ -18,7 +18,7 @@ from agentlib.errors import (
 )
 from agentlib.lab.scenarios import scenario, scenario_names, tools
 from agentlib.runtime.model import StreamingModel, Timers
-from agentlib.transport.opening import PATIENT, Attempt
+from agentlib.transport.opening import PATIENT, Opening
 from agentlib.transport.replaying import Refusal
 from agentlib.vocabulary import Completed
 
@@ -50,10 +50,10 @@ async def test_an_opening_that_failed_is_tried_again_and_the_stream_is_read_once
 
     assert [call.name for call in decision.calls] == ["read"]
     assert (len(transport.requests), transport.opened, clock.slept) == (3, 1, [0.25, 0.5])
-    assert model.attempts == [
-        Attempt(1, "the server answered 500", 0.25),
-        Attempt(2, "no connection", 0.5),
-        Attempt(3, "opened"),
+    assert model.openings == [
+        Opening(1, "the server answered 500", 0.25),
+        Opening(2, "no connection", 0.5),
+        Opening(3, "opened"),
     ]
     assert transport.requests[0] == transport.requests[1] == transport.requests[2]
 
@@ -62,7 +62,7 @@ async def test_three_failed_openings_are_the_end(replay):
     model, transport, clock = replay(*[Refusal(500)] * 4)
     failure = await failure_of(model, OpenFailure)
 
-    assert (failure.status, failure.attempts) == (500, 3)
+    assert (failure.status, failure.openings) == (500, 3)
     assert (len(transport.requests), transport.opened, clock.slept) == (3, 0, [0.25, 0.5])
 
 
@@ -108,7 +108,7 @@ async def test_the_wait_for_an_opening_is_bounded_in_all(transport):
     failure = await failure_of(model, OpenFailure)
 
     assert "within 10 s" in failure.reason
-    assert (failure.attempts, len(opener.requests), clock.now()) == (2, 2, 10)
+    assert (failure.openings, len(opener.requests), clock.now()) == (2, 2, 10)
     assert not PATIENT.may_retry(failure)
 
 
@@ -117,7 +117,7 @@ async def test_a_wait_between_openings_counts_too(replay):
     model, transport, clock = replay(*[Refusal(500)] * 3, timers=timers)
     failure = await failure_of(model, OpenFailure)
 
-    assert (failure.attempts, len(transport.requests), clock.now()) == (2, 2, 0.6)
+    assert (failure.openings, len(transport.requests), clock.now()) == (2, 2, 0.6)
 
 
 # --------------------------------------------------- once a stream is acquired, nothing is retried
@@ -194,9 +194,9 @@ async def test_two_calls_at_once_do_not_mix(transport):
         found.append(await ask(model))
         other.set()
 
-    attempts = [event.number for event in seen if isinstance(event, Attempt)]
-    assert attempts == [1, 1, 2, 2]
-    assert [attempt.number for attempt in model.attempts] == [1, 2], "the latest call's"
+    openings = [event.number for event in seen if isinstance(event, Opening)]
+    assert openings == [1, 1, 2, 2]
+    assert [opening.number for opening in model.openings] == [1, 2], "the latest call's"
     assert len(found) == 2
     assert found[0] == found[1]
 

@@ -16,7 +16,7 @@ from agentlib.errors import (
     StreamCut,
 )
 from agentlib.runtime.model import StreamingModel
-from agentlib.transport.opening import Attempt
+from agentlib.transport.opening import Opening
 from agentlib.transport.replaying import Refusal
 from agentlib.vocabulary import Completed, Opened, TextDelta
 
@@ -41,7 +41,7 @@ async def test_an_observer_sees_the_openings_and_the_neutral_events_in_order(rep
     model, _, _ = replay(Refusal(500), play("success_1_read"), report=seen.append)
     await ask(model)
 
-    assert [type(event) for event in seen[:3]] == [Attempt, Attempt, Opened]
+    assert [type(event) for event in seen[:3]] == [Opening, Opening, Opened]
     assert isinstance(seen[-1], Completed)
     assert any(isinstance(event, TextDelta) for event in seen)
 

@@ -285,7 +285,7 @@ async def test_the_total_ends_a_real_opening(serve):
     outcome, executed, _ = await act(server, timers=Timers(total=1), policy=PATIENT)
     assert isinstance(outcome, OpenFailure)
     assert "within 1 s in all" in outcome.reason
-    assert (executed, len(server.requests), outcome.attempts) == ([], 1, 1)
+    assert (executed, len(server.requests), outcome.openings) == ([], 1, 1)
 
 
 # ------------------------------------------------------------------------------ a user's cancel

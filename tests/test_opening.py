@@ -16,7 +16,7 @@ from agentlib.transport.opening import (
     CONSERVATIVE,
     PATIENT,
     QUOTA_CODES,
-    Attempt,
+    Opening,
     RetryPolicy,
     open_with_retry,
     retry_after,
@@ -50,14 +50,14 @@ class Script:
 
 async def opened(script, policy=CONSERVATIVE, chance=0.5, clock=None, note=None):
     clock = clock or VirtualClock()
-    attempts = []
+    openings = []
     try:
         stream = await open_with_retry(
-            script.open, policy, clock, lambda: chance, note or attempts.append
+            script.open, policy, clock, lambda: chance, note or openings.append
         )
     except AgentlibError as failure:
-        return failure, attempts, clock.slept
-    return stream, attempts, clock.slept
+        return failure, openings, clock.slept
+    return stream, openings, clock.slept
 
 
 # ---------------------------------------------------------------------------- what is tried again
@@ -102,42 +102,42 @@ async def test_a_success_is_not_repeated():
 
 async def test_after_two_failures_the_third_opening_may_succeed():
     script = Script(refused(500), NETWORK)
-    stream, attempts, slept = await opened(script)
+    stream, openings, slept = await opened(script)
     assert (stream, script.openings, slept) == ("stream", 3, [0.25, 0.5])
-    assert attempts == [Attempt(1, "the server answered 500", 0.25), Attempt(2, str(NETWORK), 0.5)]
+    assert openings == [Opening(1, "the server answered 500", 0.25), Opening(2, str(NETWORK), 0.5)]
 
 
 async def test_three_failures_are_the_end():
     last = refused(503)
     script = Script(refused(500), refused(502), last, "too late")
-    failure, attempts, slept = await opened(script)
+    failure, openings, slept = await opened(script)
     assert failure is last
-    assert failure.attempts == 3
+    assert failure.openings == 3
     assert (script.openings, slept) == (3, [0.25, 0.5])
-    assert attempts[-1] == Attempt(3, "the server answered 503", None)
+    assert openings[-1] == Opening(3, "the server answered 503", None)
 
 
 @pytest.mark.parametrize("openings", [1, 2, 5])
 async def test_a_policy_counts_all_openings(openings):
     script = Script(*[refused(500)] * 9)
-    failure, attempts, slept = await opened(script, RetryPolicy(openings=openings))
-    assert script.openings == failure.attempts == len(attempts) == openings
+    failure, noted, slept = await opened(script, RetryPolicy(openings=openings))
+    assert script.openings == failure.openings == len(noted) == openings
     assert slept == [0.25 * 2**n for n in range(openings - 1)]
 
 
 @pytest.mark.parametrize("status", [301, 400, 401, 403, 404, 409, 422, 429])
 async def test_a_final_refusal_is_one_opening(status):
     script = Script(refused(status))
-    failure, attempts, slept = await opened(script)
+    failure, openings, slept = await opened(script)
     assert failure.status == status
-    assert (failure.attempts, script.openings, slept) == (1, 1, [])
-    assert [attempt.wait for attempt in attempts] == [None]
+    assert (failure.openings, script.openings, slept) == (1, 1, [])
+    assert [opening.wait for opening in openings] == [None]
 
 
 async def test_a_final_refusal_after_a_retry_is_the_end():
     script = Script(refused(500), refused(401), "too late")
     failure, _, slept = await opened(script)
-    assert (failure.status, failure.attempts, script.openings) == (401, 2, 2)
+    assert (failure.status, failure.openings, script.openings) == (401, 2, 2)
     assert slept == [0.25]
 
 
@@ -198,8 +198,8 @@ async def test_by_default_a_server_cannot_choose_the_wait():
 
 
 async def test_an_observer_that_raises_ends_the_openings():
-    def note(attempt):
-        raise ObserverFailed(f"saw {attempt.number}", check="observer")
+    def note(opening):
+        raise ObserverFailed(f"saw {opening.number}", check="observer")
 
     script = Script(refused(500))
     failure, _, slept = await opened(script, note=note)
@@ -234,12 +234,12 @@ async def test_a_cancelled_opening_is_no_failure_of_the_network():
             begun.set()
             await anyio.sleep_forever()
 
-    begun, script, attempts = anyio.Event(), Hanging(), []
+    begun, script, openings = anyio.Event(), Hanging(), []
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(opened, script, PATIENT, 0.5, None, attempts.append)
+        tasks.start_soon(opened, script, PATIENT, 0.5, None, openings.append)
         await begun.wait()
         tasks.cancel_scope.cancel()
-    assert (script.openings, attempts) == (1, [])
+    assert (script.openings, openings) == (1, [])
 
 
 def test_the_two_families_have_nothing_in_common():

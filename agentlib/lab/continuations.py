@@ -13,7 +13,7 @@ from agentlib.lab.scenarios import tools, workspace_files
 from agentlib.lab.trace import plural
 from agentlib.runtime.continuation import ContinuingModel
 from agentlib.runtime.model import StreamingModel
-from agentlib.transport.replaying import Opening, Refusal, ReplayTransport
+from agentlib.transport.replaying import Refusal, ReplayTransport, Scripted
 
 QUESTION = user("The test of add() fails. Why?")
 
@@ -74,7 +74,7 @@ def _execute(call: ToolCall) -> ToolResult:
     return ToolResult(call.call_id, workspace_files().get(path, f"error: there is no {path}"))
 
 
-async def talk(*script: Opening, by_id: bool = True) -> Talk:
+async def talk(*script: Scripted, by_id: bool = True) -> Talk:
     """Ask a model whose openings follow `script`, turn by turn, until it answers.
 
     `by_id` says whether it continues by response ID, or sends the whole history each time. Both

@@ -36,8 +36,8 @@ from agentlib.runtime.model import StreamingModel
 from agentlib.runtime.outcomes import Exhausted, Outcome, ProviderFailed
 from agentlib.runtime.tools import ToolExecutor
 from agentlib.runtime.workspace import Workspace
-from agentlib.transport.opening import Attempt
-from agentlib.transport.replaying import Opening, Playback, Refusal, ReplayTransport
+from agentlib.transport.opening import Opening
+from agentlib.transport.replaying import Playback, Refusal, ReplayTransport, Scripted
 from agentlib.vocabulary import (
     Completed,
     Opened,
@@ -125,7 +125,7 @@ async def play(chosen: Scenario, write: Callable[[str], None] = lambda _: None) 
     return Experiment(chosen, outcome, transport.opened, transport.closed, executed, source)
 
 
-def _script(turns: Iterable[Turn]) -> Iterator[Opening]:
+def _script(turns: Iterable[Turn]) -> Iterator[Scripted]:
     for turn in turns:
         response = turn.capture.responses[turn.response - 1]
         for outcome in turn.opens:
@@ -137,9 +137,9 @@ def describe(happened: Any) -> str:
     return _DESCRIBED[type(happened)](happened)
 
 
-def _opening(attempt: Attempt) -> str:
-    wait = f"; again after {attempt.wait:g} s" if attempt.wait is not None else ""
-    return f"opening {attempt.number}: {attempt.outcome}{wait}"
+def _opening(opening: Opening) -> str:
+    wait = f"; again after {opening.wait:g} s" if opening.wait is not None else ""
+    return f"opening {opening.number}: {opening.outcome}{wait}"
 
 
 def _turned(turned: Turned) -> str:
@@ -157,7 +157,7 @@ def _failed(failed: Failed) -> str:
 
 
 _DESCRIBED: dict[type, Callable[[Any], str]] = {
-    Attempt: _opening,
+    Opening: _opening,
     Opened: lambda e: f"  response {e.response_id} is open",
     TextDelta: lambda e: f"  text, draft: {quote(e.text)}",
     RefusalDelta: lambda e: f"  refusal, draft: {quote(e.text)}",

@@ -1,4 +1,4 @@
-"""What a page shows of openings: each attempt, each wait, and what came of the whole."""
+"""What a page shows of openings: each opening, each wait, and what came of the whole."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from agentlib.errors import AgentlibError
 from agentlib.lab.scenarios import tools
 from agentlib.lab.trace import plural
 from agentlib.runtime.model import StreamingModel, Timers
-from agentlib.transport.opening import CONSERVATIVE, Attempt, RetryPolicy
-from agentlib.transport.replaying import Opening, ReplayTransport
+from agentlib.transport.opening import CONSERVATIVE, Opening, RetryPolicy
+from agentlib.transport.replaying import ReplayTransport, Scripted
 
 
 @dataclass(frozen=True, repr=False)
 class Openings:
-    """One `complete`, as it went: its attempts, the requests and streams it took, its result.
+    """One `complete`, as it went: its openings, the requests and streams it took, its result.
 
     `waited` is the time on the virtual clock, in seconds; nobody waited for it.
     """
 
-    attempts: tuple[Attempt, ...]
+    openings: tuple[Opening, ...]
     requests: int
     opened: int
     closed: int
@@ -29,19 +29,19 @@ class Openings:
     result: str
 
     def __repr__(self) -> str:
-        lines = [_told(attempt) for attempt in self.attempts]
+        lines = [_told(opening) for opening in self.openings]
         streams = f"{plural(self.opened, 'stream')} opened, {self.closed} closed"
         lines.append(f"{plural(self.requests, 'request')} · {streams} · {self.waited:.2f} s waited")
         return "\n".join([*lines, self.result])
 
 
-def _told(attempt: Attempt) -> str:
-    wait = f", then a wait of {attempt.wait:.2f} s" if attempt.wait is not None else ""
-    return f"opening {attempt.number}: {attempt.outcome}{wait}"
+def _told(opening: Opening) -> str:
+    wait = f", then a wait of {opening.wait:.2f} s" if opening.wait is not None else ""
+    return f"opening {opening.number}: {opening.outcome}{wait}"
 
 
 async def complete(
-    *script: Opening,
+    *script: Scripted,
     policy: RetryPolicy = CONSERVATIVE,
     timers: Timers | None = None,
     chance: float = 0.5,
@@ -62,7 +62,7 @@ async def complete(
     except AgentlibError as error:
         result = f"{type(error).__name__}: {error}"
     return Openings(
-        tuple(model.attempts),
+        tuple(model.openings),
         len(transport.requests),
         transport.opened,
         transport.closed,

@@ -28,7 +28,7 @@ from agentlib.transport.loopback import LoopbackServer
 from agentlib.transport.loopback_replies import Reply
 from agentlib.transport.openai_sdk import OpenAITransport
 from agentlib.transport.opening import RetryPolicy, Transport
-from agentlib.transport.replaying import Opening, ReplayTransport
+from agentlib.transport.replaying import ReplayTransport, Scripted
 
 TASK = "Please repair add()."
 NAMES = ("gateway", "direct")
@@ -79,8 +79,8 @@ class Switchboard:
 
     def __init__(
         self,
-        gateway: Sequence[Opening],
-        direct: Sequence[Opening] = (),
+        gateway: Sequence[Scripted],
+        direct: Sequence[Scripted] = (),
         *,
         ledger: Ledger | None = None,
         who: str = "ann",
@@ -121,7 +121,7 @@ def entries(ledger: Ledger) -> Table:
     return table("who, route, reserved, cost, outcome", [*rows, total])
 
 
-def plain_model(*openings: Opening) -> StreamingModel:
+def plain_model(*openings: Scripted) -> StreamingModel:
     """Return a model behind no switchboard: nothing is asked, and nothing is counted."""
     clock = VirtualClock()
     return _model(ReplayTransport(openings, clock), clock)

@@ -34,7 +34,7 @@ from agentlib.runtime.outcomes import (
     Outcome,
     WaitingForApproval,
 )
-from agentlib.transport.opening import Attempt
+from agentlib.transport.opening import Opening
 from agentlib.vocabulary import Event
 
 Kind: TypeAlias = Literal[
@@ -104,11 +104,11 @@ class RunRecorder:
         """Take a step of the loop."""
         self.told.append((self._clock.now(), event))
 
-    def report(self, event: Event | Attempt) -> None:
+    def report(self, event: Event | Opening) -> None:
         """Take an opening, or an event of a stream: of a stream only its first and last time."""
         now = self._clock.now()
         at, latest = self.told[-1] if self.told else (now, None)
-        if isinstance(event, Attempt):
+        if isinstance(event, Opening):
             self.told.append((now, event))
         elif isinstance(latest, Streamed):
             self.told[-1] = (at, Streamed(now, latest.events + 1))
@@ -183,7 +183,7 @@ class _Rows:
     def all(self) -> Iterator[Row]:
         steps: dict[type, Callable[[float, Any], Iterable[Row]]] = {
             TurnStarted: self._started,
-            Attempt: self._attempted,
+            Opening: self._opening,
             Streamed: self._streamed,
             Turned: self._turned,
             Failed: self._failed,
@@ -206,12 +206,12 @@ class _Rows:
         self._turn, self._segments, self._cursor, self._phase = event.turn, [], at, "model"
         self._openings = 0
 
-    def _attempted(self, at: float, attempt: Attempt) -> Iterable[Row]:
+    def _opening(self, at: float, opening: Opening) -> Iterable[Row]:
         self._until("opening", at)
-        self._openings = attempt.number
-        self._phase = "first event" if attempt.outcome == "opened" else "opening"
-        if attempt.wait is not None:
-            self._until("backoff", min(at + attempt.wait, self._end))
+        self._openings = opening.number
+        self._phase = "first event" if opening.outcome == "opened" else "opening"
+        if opening.wait is not None:
+            self._until("backoff", min(at + opening.wait, self._end))
         return ()
 
     def _streamed(self, at: float, streamed: Streamed) -> Iterable[Row]:

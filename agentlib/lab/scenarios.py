@@ -30,7 +30,7 @@ class FixtureNotFound(AgentlibError):
 class Turn:
     """One response of a model within a scenario.
 
-    `opens` are the HTTP statuses of the attempts to open it, in order. `stream` is the name of a
+    `opens` are the HTTP statuses of its openings, in order. `stream` is the name of a
     capture and `response` which response of it, from 1. What must come of it: `verdict` is
     "released" or "rejected", `event` the number of the event that gives it, `check` the check
     that fails (None where released), `calls` the names of the calls released.

@@ -31,8 +31,8 @@ from agentlib.runtime.outcomes import Outcome
 from agentlib.runtime.publication import Publication
 from agentlib.stopwatch import Stopwatch
 from agentlib.transport.capture import Capture
-from agentlib.transport.opening import Attempt
-from agentlib.transport.replaying import Opening, Playback, ReplayStream, ReplayTransport
+from agentlib.transport.opening import Opening
+from agentlib.transport.replaying import Playback, ReplayStream, ReplayTransport, Scripted
 from agentlib.vocabulary import Event
 
 TASK = "Please repair add()."
@@ -42,7 +42,7 @@ TOOL = 0.5
 # So many times must every other task have had its turn before the hands move.
 SETTLED = 25
 
-Step: TypeAlias = Decision | Capture | Opening
+Step: TypeAlias = Decision | Capture | Scripted
 
 
 class StageClock:
@@ -175,7 +175,7 @@ class Stage:
         self.limits = limits or RunLimits()
         self._stopwatch = Stopwatch(self.clock)
         self.publication = publication or Publication()
-        openings = [step if isinstance(step, Opening) else paced(step) for step in script]
+        openings = [step if isinstance(step, Scripted) else paced(step) for step in script]
         self.transport = _Timed(openings, self.clock)
         self.model = StreamingModel(
             self.transport,
@@ -241,7 +241,7 @@ class Stage:
         self._outcome = await self.run().resume(saved, approvals)
         return self
 
-    def _report(self, event: Event | Attempt) -> None:
+    def _report(self, event: Event | Opening) -> None:
         self.recorder.report(event)
         self.publication.observe(event)
 

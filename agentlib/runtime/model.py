@@ -26,8 +26,8 @@ from agentlib.providers.registry import find_provider
 from agentlib.stopwatch import CLOSING, Stopwatch
 from agentlib.transport.opening import (
     CONSERVATIVE,
-    Attempt,
     NativeStream,
+    Opening,
     RetryPolicy,
     Transport,
     open_with_retry,
@@ -56,7 +56,7 @@ class StreamingModel:
     """Asks one model, over one transport, for one decision at a time.
 
     `report` observes each opening and each neutral event, and can influence nothing: where it
-    raises, the response ends. `attempts` holds the openings of the latest call. `native` keeps
+    raises, the response ends. `openings` holds the openings of the latest call. `native` keeps
     items that only the provider understands, and sends them back verbatim; `compat` names what
     is tolerated of the server, and `notes` say what was, in the latest call. `stopwatch` is told
     where the time goes: opening, first event, streaming, closing.
@@ -73,12 +73,12 @@ class StreamingModel:
         limits: Limits | None = None,
         clock: Clock | None = None,
         random: Callable[[], float] = _random.random,  # noqa: S311 - spreads retries, no secret
-        report: Callable[[Event | Attempt], None] | None = None,
+        report: Callable[[Event | Opening], None] | None = None,
         native: bool = False,
         compat: Iterable[str] = (),
         stopwatch: Stopwatch | None = None,
     ) -> None:
-        self.attempts: list[Attempt] = []
+        self.openings: list[Opening] = []
         self.notes: list[str] = []
         self._transport = transport
         self.model = model
@@ -110,12 +110,12 @@ class StreamingModel:
         """
         start = self._clock.now()
         # Two calls at once have each their own; the attribute holds the latest one's.
-        attempts = self.attempts = []
+        openings = self.openings = []
         self._stopwatch.switch("opening")
-        stream = await self._open(request, start, attempts)
+        stream = await self._open(request, start, openings)
         self._stopwatch.switch("first event")
         try:
-            self._note(attempts, Attempt(len(attempts) + 1, "opened"))
+            self._note(openings, Opening(len(openings) + 1, "opened"))
             decision = await self._consume(stream, tools, start)
         except BaseException as failure:
             problem = await self._close(stream)
@@ -131,7 +131,7 @@ class StreamingModel:
         return decision
 
     async def _open(
-        self, request: Mapping[str, Any], start: float, attempts: list[Attempt]
+        self, request: Mapping[str, Any], start: float, openings: list[Opening]
     ) -> NativeStream:
         begun = 0
 
@@ -140,7 +140,7 @@ class StreamingModel:
             begun += 1
             return await self._transport.open(request)
 
-        note = partial(self._note, attempts)
+        note = partial(self._note, openings)
         with self._clock.timer(start + self._timers.total):
             return await open_with_retry(open_once, self._policy, self._clock, self._random, note)
         raise _unopened(self._timers.total, begun)
@@ -185,11 +185,11 @@ class StreamingModel:
             raise AssertionError("a stream that ended without a decision has failed")
         return decision
 
-    def _note(self, attempts: list[Attempt], attempt: Attempt) -> None:
-        attempts.append(attempt)
-        self._observe(attempt)
+    def _note(self, openings: list[Opening], opening: Opening) -> None:
+        openings.append(opening)
+        self._observe(opening)
 
-    def _observe(self, event: Event | Attempt) -> None:
+    def _observe(self, event: Event | Opening) -> None:
         if self._report is None:
             return
         try:
@@ -211,9 +211,9 @@ class StreamingModel:
         return closing.problem
 
 
-def _unopened(seconds: float, attempts: int) -> OpenFailure:
+def _unopened(seconds: float, openings: int) -> OpenFailure:
     failure = OpenFailure(f"no stream was acquired within {seconds:g} s in all")
-    failure.attempts = attempts
+    failure.openings = openings
     return failure
 
 

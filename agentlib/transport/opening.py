@@ -46,7 +46,7 @@ class Transport(Protocol):
         ...
 
 
-class Attempt(NamedTuple):
+class Opening(NamedTuple):
     """One opening: its number from 1, what came of it, and the wait in seconds before the next."""
 
     number: int
@@ -96,7 +96,7 @@ async def open_with_retry(
     policy: RetryPolicy,
     clock: Clock,
     random: Callable[[], float],
-    note: Callable[[Attempt], None],
+    note: Callable[[Opening], None],
 ) -> T:
     """Call `open_once` until it returns, as often as the policy allows; return what it returned.
 
@@ -108,12 +108,12 @@ async def open_with_retry(
         try:
             return await open_once()
         except OpenFailure as failure:
-            failure.attempts = number
+            failure.openings = number
             if number >= policy.openings or not policy.may_retry(failure):
-                note(Attempt(number, failure.reason))
+                note(Opening(number, failure.reason))
                 raise
             wait = policy.wait(number, failure, random())
-            note(Attempt(number, failure.reason, wait))
+            note(Opening(number, failure.reason, wait))
         await clock.sleep(wait)
         number += 1
 

@@ -52,7 +52,7 @@ class Playback:
     closing: float = 0.0
 
 
-Opening: TypeAlias = Refusal | Playback
+Scripted: TypeAlias = Refusal | Playback
 
 
 class ReplayTransport:
@@ -61,11 +61,11 @@ class ReplayTransport:
     `opened` and `closed` count streams, `requests` keeps the request of each opening.
     """
 
-    def __init__(self, script: Iterable[Opening], clock: Clock) -> None:
+    def __init__(self, script: Iterable[Scripted], clock: Clock) -> None:
         self.opened = 0
         self.closed = 0
         self.requests: list[Mapping[str, Any]] = []
-        self._script: Iterator[Opening] = iter(script)
+        self._script: Iterator[Scripted] = iter(script)
         self._clock = clock
 
     async def open(self, request: Mapping[str, Any]) -> ReplayStream:
