@@ -46,12 +46,8 @@ format: $(STAMP) ## put every file into the project's format
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
 
-bench: $(STAMP) ## measure, and print what was measured
-	@set -e; for file in benchmarks/[a-z]*.py; do \
-	    name=$$(basename $$file .py); \
-	    echo "==> python -m benchmarks.$$name"; \
-	    $(PY) -m benchmarks.$$name; \
-	done
+bench: $(STAMP) ## measure, and compare with the last run (ARGS='imports assembly' for a part)
+	$(PY) -m benchmarks $(ARGS)
 
 notebooks: $(STAMP) ## run every notebook again in place, and leave nothing volatile in it
 	$(PY) tools/notebooks.py $(ARGS)

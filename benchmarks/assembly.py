@@ -16,10 +16,8 @@ limits: it must not grow with the length of the stream.
 
 from __future__ import annotations
 
-import argparse
 import gc
 import json
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
@@ -27,6 +25,8 @@ from typing import Any
 
 from agentlib import Catalog, ResponseReader, ToolSpec
 from agentlib.assembly import Decision
+from benchmarks.__main__ import row
+from benchmarks.figures import Figure
 
 AIM_OVER_JSON = 2.0
 AIM_OVER_SDK = 40.0
@@ -187,11 +187,8 @@ def one_by_one(fragments: int) -> list[str]:
     return payloads("x" * (fragments * 52 // 100), calls, 1)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure and print; the exit status is 0."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.assembly")
-    parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"default: {ROUNDS}")
-    rounds = parser.parse_args(arguments).rounds
+def figures(rounds: int = ROUNDS) -> Iterator[Figure]:
+    """Yield the cost of an event, the two ratios of one run, and the cost in long streams."""
     stream = payloads(
         "A small step. " * 750, ["def add(a, b):\n    return a + b\n" * 180] * 2, FRAGMENT
     )
@@ -200,34 +197,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     assert [i.arguments for i in final.output[1:]] == [
         json.dumps(dict(call.arguments)) for call in decision.calls
     ]
-    seconds = best(
-        rounds,
-        {
-            "json": lambda: parse(stream),
-            "ours": lambda: decide(stream),
-            "sdk": lambda: accumulate(stream),
-        },
-    )
+    runs: dict[str, Callable[[], object]] = {
+        "json": lambda: parse(stream),
+        "ours": lambda: decide(stream),
+        "sdk": lambda: accumulate(stream),
+    }
+    seconds = best(rounds, runs)
     each = {name: 1e6 * value / len(stream) for name, value in seconds.items()}
-    print(f"one response of {len(stream):,} events, best of {rounds} rounds, per event:")
-    print(f"  json.loads alone                       {each['json']:8.2f} μs")
-    print(f"  json.loads, translate, assemble, gate  {each['ours']:8.2f} μs")
-    print(f"  openai-python's own accumulation       {each['sdk']:8.2f} μs")
-    print(f"{1e6 / each['ours']:,.0f} events per second")
-    _ratio("against json.loads alone", each["ours"] / each["json"], "at most", AIM_OVER_JSON)
-    _ratio("faster than openai-python", each["sdk"] / each["ours"], "at least", AIM_OVER_SDK)
+    yield Figure("json.loads alone, an event", each["json"], "μs")
+    yield Figure("bytes to decision, an event", each["ours"], "μs")
+    yield Figure("openai-python's accumulation, an event", each["sdk"], "μs")
+    ratio = each["ours"] / each["json"]
+    yield Figure("bytes to decision over json.loads", ratio, "times", AIM_OVER_JSON)
+    ratio = each["sdk"] / each["ours"]
+    yield Figure("faster than openai-python", ratio, "times", AIM_OVER_SDK, most=False)
     streams = {size: one_by_one(size) for size in (SMALL, LARGE)}
     grown = best(rounds, {f"{size:,}": lambda size=size: decide(streams[size]) for size in streams})
     for name, size in zip(grown, streams, strict=True):
         cost = 1e6 * grown[name] / len(streams[size])
-        print(f"  {name:>7} fragments of one character: {cost:.2f} μs per event")
-    return 0
-
-
-def _ratio(what: str, ratio: float, aim: str, bound: float) -> None:
-    met = ratio <= bound if aim == "at most" else ratio >= bound
-    print(f"  {ratio:6.2f} times {what} (aim: {aim} {bound:g}; {'met' if met else 'missed'})")
+        yield Figure(f"an event among {name} of one character", cost, "μs")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    for figure in figures():
+        print(row(figure, None))

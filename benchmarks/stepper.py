@@ -15,14 +15,17 @@ from __future__ import annotations
 
 import json
 import statistics
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from benchmarks.__main__ import Unmeasured, row
+from benchmarks.figures import Figure
+
 EVENTS = 100_000
 SMALL = 40
+CAPTURES = {"small": (False, SMALL), "folded": (False, EVENTS), "separate": (True, EVENTS)}
 KEYS = 200
 ROUNDS = 3
 AIM_OPEN_SECONDS = 2.0
@@ -132,16 +135,11 @@ def measure_keys(lab: Any) -> list[float]:
     return list(delays)
 
 
-def summary(delays: list[float]) -> str:
-    """Return the median and the 95th percentile as two columns; nothing for no delays."""
-    if not delays:
-        return ""
-    late = statistics.quantiles(delays, n=20)[-1]
-    return f"{statistics.median(delays):>11.1f} ms{late:>9.1f} ms"
+def figures() -> Iterator[Figure]:
+    """Yield how long each capture takes to open, and how long a key takes in the long ones.
 
-
-def main() -> int:
-    """Measure each capture in a page of its own and print the figures."""
+    Raises Unmeasured where there is no Chromium.
+    """
     from playwright.sync_api import sync_playwright
 
     from tests.browser.lab_driver import CHROMIUM_FLAGS, Lab, jupyter_server
@@ -149,15 +147,7 @@ def main() -> int:
 
     chromium = find_chromium()
     if chromium is None:
-        print("no Chromium here (Debian: apt-get install -y chromium): nothing measured")
-        return 0
-    captures = {
-        "small": long_capture(alternating=False, events=SMALL),
-        "folded": long_capture(alternating=False),
-        "separate": long_capture(alternating=True),
-    }
-    print(f"a capture of {EVENTS:,} events in JupyterLab ({SMALL} in the small one), {KEYS} keys")
-    print(f"{'capture':<10}{'opens in':>10}{'key, median':>14}{'key, p95':>12}")
+        raise Unmeasured("no Chromium here (Debian: apt-get install -y chromium)")
     with (
         tempfile.TemporaryDirectory() as temporary,
         jupyter_server(Path(temporary)) as address,
@@ -165,22 +155,31 @@ def main() -> int:
     ):
         flags = list(CHROMIUM_FLAGS)
         browser = playwright.chromium.launch(executable_path=chromium, args=flags)
-        for name, data in captures.items():
-            Path(temporary, f"{name}.sse").write_bytes(data)
+        for name, (alternating, events) in CAPTURES.items():
+            Path(temporary, f"{name}.sse").write_bytes(long_capture(alternating, events))
             seconds, delays = [], []
             for number in range(ROUNDS):
                 page = browser.new_page(viewport={"width": 1400, "height": 1000})
                 lab = Lab(page, address, Path(temporary))
                 seconds.append(measure_opening(lab, name, number))
-                if name != "small" and number == ROUNDS - 1:
+                if events == EVENTS and number == ROUNDS - 1:
                     delays = measure_keys(lab)
                 lab.close()
                 page.close()
-            print(f"{name:<10}{min(seconds):>8.2f} s{summary(delays)}", flush=True)
+            yield from _rows(name, events, min(seconds), delays)
         browser.close()
-    print(f"{'aim':<10}{AIM_OPEN_SECONDS:>8.2f} s{AIM_KEY_MILLISECONDS:>11.1f} ms")
-    return 0
+
+
+def _rows(name: str, events: int, opened: float, delays: list[float]) -> Iterator[Figure]:
+    of = f"stepper, {events:,} events, {name}"
+    aim = AIM_OPEN_SECONDS if events == EVENTS else None
+    yield Figure(f"{of}: opens", opened, "s", aim)
+    if delays:
+        middle, late = statistics.median(delays), statistics.quantiles(delays, n=20)[-1]
+        yield Figure(f"{of}: a key", middle, "ms", AIM_KEY_MILLISECONDS)
+        yield Figure(f"{of}: a key, p95", late, "ms")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    for figure in figures():
+        print(row(figure, None), flush=True)

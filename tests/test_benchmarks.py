@@ -1,11 +1,14 @@
-"""The benchmark of the assembly measures what it says: the same events, the same outcome."""
+"""The benchmarks measure what they say, and their table says what has changed."""
 
 import json
+from importlib import import_module
 
 import pytest
 
 from agentlib import Limits
+from benchmarks.__main__ import NAMES, Unmeasured, measure, read, row
 from benchmarks.assembly import best, decide, one_by_one, parse, payloads, sdk_accumulator
+from benchmarks.figures import Figure
 
 
 @pytest.mark.parametrize("size", [3, 16])
@@ -36,3 +39,44 @@ def test_the_best_round_counts():
     assert 0 <= best(3, {"run": lambda: next(rounds)})["run"] < 1
     with pytest.raises(StopIteration):
         next(rounds)
+
+
+def test_a_figure_says_whether_its_aim_is_met():
+    assert Figure("a", 1.0, "s", 2.0).goal == "≤ 2 s, met"
+    assert Figure("a", 3.0, "s", 2.0).goal == "≤ 2 s, missed"
+    assert Figure("a", 3.0, "times", 2.0, most=False).verdict == "met"
+    assert Figure("a", 3.0, "s").goal == ""
+
+
+def test_a_row_says_what_has_changed_since_the_last_run():
+    figure = Figure("import agentlib", 60.0, "ms")
+
+    assert row(figure, None).split() == ["import", "agentlib", "60.00", "ms", "first", "run"]
+    assert row(figure, 40.0).endswith("was 40.00, +50%")
+    assert row(figure, 59.0).endswith("was 59.00"), "a busy machine makes as much of a difference"
+    assert row(figure, 0.0).endswith("was 0.00")
+
+
+def test_what_cannot_be_measured_says_why_and_the_rest_is_measured(monkeypatch):
+    def missing():
+        raise Unmeasured("no Chromium here")
+
+    monkeypatch.setattr("benchmarks.stepper.figures", missing)
+    monkeypatch.setattr("benchmarks.imports.figures", lambda: [Figure("import agentlib", 1, "ms")])
+    said = []
+    found = measure(("stepper", "imports"), {"import agentlib": {"value": 2}}, said.append)
+
+    assert said[0] == "stepper: not measured: no Chromium here"
+    assert said[1].endswith("was 2.00, -50%")
+    assert found["import agentlib"]["value"] == 1
+
+
+@pytest.mark.parametrize("text", ["", "[", "[]", "3"])
+def test_figures_that_cannot_be_read_are_none(tmp_path, text):
+    (tmp_path / "figures.json").write_text(text, encoding="utf-8")
+
+    assert read(tmp_path / "figures.json") == read(tmp_path / "none.json") == {}
+
+
+def test_every_benchmark_of_the_table_yields_figures():
+    assert all(callable(import_module(f"benchmarks.{name}").figures) for name in NAMES)
