@@ -6,6 +6,11 @@
     ├── UnknownProvider          no adapter has this name
     ├── UnknownFlag              no tolerance of a server has this name
     ├── OpenFailure              no stream was acquired (may be retried)
+    ├── DecisionFailure          a decision client got no decision
+    │   ├── DecisionParseError   what the model said is no decision (it is told, and asked again)
+    │   ├── TransportError       no whole reply arrived (asked again unchanged, never told)
+    │   │   └── EmptyResponseError      status 200, and a body of nothing
+    │   └── StreamingUnsupportedError   the server cannot stream this (asked again without)
     └── ResponseFailure          a stream was acquired and gave no decision (never retried)
         ├── StreamCut            it ended before its terminal event
         ├── ProviderStopped      the provider said failed, incomplete or error
@@ -26,6 +31,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from agentlib.conversation import RejectedCall, Usage
+    from agentlib.decisions.attempts import DecisionAttempt
+    from agentlib.decisions.model import DecisionUsage
 
 
 class AgentlibError(Exception):
@@ -138,3 +145,63 @@ class ObserverFailed(ResponseFailure):
 
 class CloseFailed(ResponseFailure):
     """Raised when a stream could not be closed in time: then nothing of it is dispatched."""
+
+
+class DecisionFailure(AgentlibError):
+    """Raised when a decision client got no decision.
+
+    `reason` is one sentence: what was expected and what was seen. `usage` is what all requests of
+    the decision were billed, also those whose reply was lost; None where nobody was asked.
+    `attempts` are those requests, in order.
+    """
+
+    def __init__(self, reason: str, *, usage: DecisionUsage | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.usage = usage
+        self.attempts: tuple[DecisionAttempt, ...] = ()
+
+
+class DecisionParseError(DecisionFailure):
+    """Raised when a whole reply is not exactly one valid decision: the model can mend that.
+
+    `excerpt` is the beginning of what it said, capped.
+    """
+
+    def __init__(
+        self, reason: str, *, excerpt: str = "", usage: DecisionUsage | None = None
+    ) -> None:
+        super().__init__(reason, usage=usage)
+        self.excerpt = excerpt
+
+
+class TransportError(DecisionFailure):
+    """Raised when no whole reply arrived: the model has nothing to mend.
+
+    `retryable` says whether the same request could succeed later; `status`, `code` and
+    `retry_after` are those of an OpenFailure.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        retryable: bool = True,
+        status: int | None = None,
+        code: str | None = None,
+        retry_after: float | None = None,
+        usage: DecisionUsage | None = None,
+    ) -> None:
+        super().__init__(reason, usage=usage)
+        self.retryable = retryable
+        self.status = status
+        self.code = code
+        self.retry_after = retry_after
+
+
+class EmptyResponseError(TransportError):
+    """Raised when the server answered 200 with a body that is empty, blank or all NUL bytes."""
+
+
+class StreamingUnsupportedError(DecisionFailure):
+    """Raised when the server refuses to stream this request, or streams it unusably."""

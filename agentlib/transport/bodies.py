@@ -41,6 +41,26 @@ async def bound_refusal(response: httpx2.Response) -> None:
     response.stream = httpx2.ByteStream(bytes(body[:MAX_REFUSAL_BYTES]))
 
 
+def bound_sync_refusal(response: httpx2.Response) -> None:
+    """Do as `bound_refusal` does, as a response hook of httpx2's Client, which blocks."""
+    import httpx2
+
+    stream = response.stream
+    if response.is_success or not isinstance(stream, httpx2.SyncByteStream):
+        return
+    body = bytearray()
+    try:
+        with suppress(httpx2.TransportError):
+            for chunk in stream:
+                body += chunk
+                if len(body) >= MAX_REFUSAL_BYTES:
+                    break
+    finally:
+        stream.close()
+    response.headers.pop("content-encoding", None)
+    response.stream = httpx2.ByteStream(bytes(body[:MAX_REFUSAL_BYTES]))
+
+
 async def end_early(chunks: AsyncIterator[bytes]) -> None:
     """Let the iterator of a body that was closed come to its end.
 

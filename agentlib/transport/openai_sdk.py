@@ -11,12 +11,13 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import suppress
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from agentlib.errors import IdleTimeout, OpenFailure, ProtocolViolation, StreamCut
 from agentlib.jsonvalues import quote
-from agentlib.transport.bodies import bound_refusal, end_early
+from agentlib.transport.bodies import bound_refusal, bound_sync_refusal, end_early
 from agentlib.transport.opening import QUOTA_CODES, retry_after
 from agentlib.transport.recorder import REDACTED
 from agentlib.transport.sse import (
@@ -28,13 +29,20 @@ from agentlib.transport.sse import (
 )
 
 if TYPE_CHECKING:
-    from openai import APIStatusError, AsyncOpenAI, AsyncStream
+    from openai import APIStatusError, AsyncOpenAI, AsyncStream, OpenAI
+
+    # For the annotations of modules that do not import the SDK.
+    SDKClient: TypeAlias = OpenAI
+    AsyncSDKClient: TypeAlias = AsyncOpenAI
 
 # As long as the SDK may wait for the connection, and then for each piece of the answer.
 SDK_TIMEOUT_SECONDS = 30.0
 # Compressed, a small packet can unpack to gigabytes before any bound is applied.
 PLAIN_BYTES = {"accept-encoding": "identity"}
 EVENT_STREAM = "text/event-stream"
+# What a proxy in trouble sends for a body.
+BLANK = b"\0 \t\r\n"
+HEAD_BYTES = 1024
 # A proxy of the environment cannot reach a server on this machine, such as a lesson's.
 NO_PROXY = {"all://127.0.0.1": None, "all://localhost": None}
 # Errors that the SDK calls a failed connection, and that the same request would meet again.
@@ -67,7 +75,7 @@ class OpenAITransport:
         tee: Tee | None = None,
     ) -> None:
         self._owned = client is None
-        self._client = client if client is not None else _make_client(api_key, base_url)
+        self._client = client if client is not None else make_client(api_key, base_url)
         plain = self._client.with_options(max_retries=0, timeout=SDK_TIMEOUT_SECONDS)
         self._create = ENDPOINTS[provider](plain)
         self._max_event_bytes = max_event_bytes
@@ -75,17 +83,10 @@ class OpenAITransport:
 
     async def open(self, request: Mapping[str, Any]) -> SDKStream:
         """Acquire one stream by one request. Raises OpenFailure, with the SDK's error chained."""
-        import openai
-
         try:
             stream = await self._create(**request, extra_headers=PLAIN_BYTES)
-        except openai.APIStatusError as error:
-            raise self._refused(error) from error
-        except openai.APIConnectionError as error:
-            lasts = any(type(each).__name__ in NOT_OF_THE_NETWORK for each in _chain(error))
-            raise OpenFailure(f"no connection: {describe(error)}", retryable=not lasts) from error
         except Exception as error:  # what the HTTP library raises where the SDK does not look
-            raise _unforeseen(error) from error
+            raise open_failure(error, self._client.api_key) from error
         decoder = EventStreamDecoder(self._max_event_bytes)
         return SDKStream(stream, decoder, self._tee, self._client.api_key)
 
@@ -94,20 +95,13 @@ class OpenAITransport:
         if self._owned:
             await self._client.close()
 
-    def _refused(self, error: APIStatusError) -> OpenFailure:
-        # Some servers name the reason as the type alone.
-        words = [word for word in (error.code, error.type) if isinstance(word, str) and word]
-        code = next((word for word in words if word in QUOTA_CODES), next(iter(words), None))
-        return _refusal(
-            error.status_code,
-            quote(_scrubbed(error.message, self._client.api_key)),
-            error.response.headers,
-            _scrubbed(code, self._client.api_key) if code is not None else None,
-        )
-
 
 class SDKStream:
-    """An acquired stream of the SDK: decoded native events, and None for bytes without one."""
+    """An acquired stream of the SDK: decoded native events, and None for bytes without one.
+
+    `done` is whether it said `[DONE]` so far, `blank` whether all bytes so far were white space or
+    NUL, and `head` is the first of them, up to HEAD_BYTES.
+    """
 
     def __init__(
         self,
@@ -125,6 +119,25 @@ class SDKStream:
         self._fault: EventStreamError | None = None
         self._started = False
         self.done = False
+        self.blank = True
+        self.head = b""
+
+    @property
+    def media_type(self) -> str:
+        """The content's type as the server names it, in lower case, without parameters."""
+        seen: str = self._stream.response.headers.get("content-type", "")
+        return seen.partition(";")[0].strip().lower()
+
+    async def read_body(self, limit: int) -> bytes:
+        """Read the content as it is, up to `limit` bytes, in place of its events.
+
+        For content that is no event stream. Raises as reading an event does.
+        """
+        body = bytearray()
+        with suppress(StopAsyncIteration):
+            while len(body) < limit:
+                body += await self._next_chunk()
+        return bytes(body[:limit])
 
     def __aiter__(self) -> SDKStream:
         """Return the stream itself: it can be read once."""
@@ -161,7 +174,7 @@ class SDKStream:
         finally:
             await end_early(self._chunks)
 
-    async def _fill(self) -> None:
+    async def _next_chunk(self) -> bytes:
         try:
             chunk = await anext(self._chunks)
         except StopAsyncIteration:
@@ -174,6 +187,13 @@ class SDKStream:
             raise StreamCut(reason, check="completed") from error
         if self._tee is not None:
             self._tee(chunk)
+        self.blank = self.blank and not chunk.strip(BLANK)
+        if len(self.head) < HEAD_BYTES:
+            self.head = (self.head + chunk)[:HEAD_BYTES]
+        return chunk
+
+    async def _fill(self) -> None:
+        chunk = await self._next_chunk()
         try:
             self._ready.extend(self._decoder.feed(chunk))
         except EventStreamError as error:
@@ -182,14 +202,26 @@ class SDKStream:
 
     def _refuse_other_content(self) -> None:
         headers = self._stream.response.headers
-        seen = headers.get("content-type", "")
-        if seen.split(";")[0].strip().lower() != EVENT_STREAM:
+        if self.media_type != EVENT_STREAM:
+            seen = headers.get("content-type", "")
             reason = f"expected content of type {EVENT_STREAM}, saw {quote(seen)}"
             raise ProtocolViolation(reason, check="lifecycle")
         encoding = headers.get("content-encoding", "identity")
         if encoding != "identity":
             reason = f"expected plain bytes, as asked for; saw the encoding {quote(encoding)}"
             raise ProtocolViolation(reason, check="lifecycle")
+
+
+def open_failure(error: Exception, secret: str) -> OpenFailure:
+    """Return what `error`, raised by the SDK before there was an answer to read, means."""
+    import openai
+
+    if isinstance(error, openai.APIStatusError):
+        return _refused(error, secret)
+    if isinstance(error, openai.APIConnectionError):
+        lasts = any(type(each).__name__ in NOT_OF_THE_NETWORK for each in _chain(error))
+        return OpenFailure(f"no connection: {describe(error)}", retryable=not lasts)
+    return _unforeseen(error)
 
 
 def describe(error: BaseException) -> str:
@@ -200,6 +232,18 @@ def describe(error: BaseException) -> str:
         names.append(type(cause).__name__)
         cause = cause.__cause__ or cause.__context__
     return ", from ".join(dict.fromkeys(names))
+
+
+def _refused(error: APIStatusError, secret: str) -> OpenFailure:
+    # Some servers name the reason as the type alone.
+    words = [word for word in (error.code, error.type) if isinstance(word, str) and word]
+    code = next((word for word in words if word in QUOTA_CODES), next(iter(words), None))
+    return _refusal(
+        error.status_code,
+        quote(_scrubbed(error.message, secret)),
+        error.response.headers,
+        _scrubbed(code, secret) if code is not None else None,
+    )
 
 
 def _chain(error: BaseException) -> list[BaseException]:
@@ -244,17 +288,42 @@ def _violation(error: EventStreamError) -> ProtocolViolation:
     return ProtocolViolation(error.reason, check="lifecycle")
 
 
-def _make_client(api_key: str | None, base_url: str | None) -> AsyncOpenAI:
-    import openai
+def make_client(api_key: str | None = None, base_url: str | None = None) -> AsyncOpenAI:
+    """Return a client of the SDK, made from the environment where nothing is handed over.
 
+    Raises OpenFailure where there is no SDK, no key, or no client can be made.
+    """
+    openai = _sdk()
     # A redirect would send the conversation, and further requests, to where nobody said.
     http_client = openai.DefaultAsyncHttpxClient(
         follow_redirects=False, event_hooks={"response": [bound_refusal]}, mounts=NO_PROXY
     )
+    return _made(openai.AsyncOpenAI, api_key, base_url, http_client)  # type: ignore[no-any-return]
+
+
+def make_sync_client(api_key: str | None = None, base_url: str | None = None) -> OpenAI:
+    """Return a client that blocks. Raises OpenFailure as `make_client` does."""
+    openai = _sdk()
+    hooks = {"response": [bound_sync_refusal]}
+    http_client = openai.DefaultHttpxClient(
+        follow_redirects=False, event_hooks=hooks, mounts=NO_PROXY
+    )
+    return _made(openai.OpenAI, api_key, base_url, http_client)  # type: ignore[no-any-return]
+
+
+def _sdk() -> Any:
     try:
-        return openai.AsyncOpenAI(
-            api_key=api_key, base_url=base_url, max_retries=0, http_client=http_client
-        )
+        import openai
+    except ImportError as error:
+        raise OpenFailure("no SDK: install the package openai, or agentlib[live]") from error
+    return openai
+
+
+def _made(kind: Any, api_key: str | None, base_url: str | None, http_client: Any) -> Any:
+    import openai
+
+    try:
+        return kind(api_key=api_key, base_url=base_url, max_retries=0, http_client=http_client)
     except openai.OpenAIError as error:
         raise OpenFailure("no key: set OPENAI_API_KEY, or hand one over") from error
     except Exception as error:

@@ -1,0 +1,178 @@
+"""The retries of one decision, without any input or output: what to send, and what comes of it.
+
+A driver asks for the `request`, sends it, and reports back: `succeed`, or `fail`, which says how
+long to wait before the next one. So a blocking client, an async one and a scripted one keep the
+same rules:
+
+    failure                    the next request               bounded by
+    DecisionParseError         tells the model what is wrong  max_parse_retries
+    TransportError             is the same, after a wait      transport_max_retries
+    StreamingUnsupportedError  is the same, not streamed      once
+
+Both bounds hold for the whole decision, so it costs at most the sum of them and two requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
+
+from agentlib.decisions.context import DecisionContext
+from agentlib.decisions.model import DecisionRetryNote, DecisionUsage, ModelDecision
+from agentlib.decisions.prompt import build_request, tell
+from agentlib.errors import (
+    DecisionFailure,
+    DecisionParseError,
+    EmptyResponseError,
+    OpenFailure,
+    StreamingUnsupportedError,
+    TransportError,
+)
+from agentlib.providers.requests import MAX_OUTPUT_TOKENS
+from agentlib.transport.opening import PATIENT
+
+Result: TypeAlias = Literal["decision", "parse", "transport", "empty", "capability"]
+
+RESULTS: dict[type[DecisionFailure], Result] = {
+    DecisionParseError: "parse",
+    TransportError: "transport",
+    EmptyResponseError: "empty",
+    StreamingUnsupportedError: "capability",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionAttempt:
+    """One request of a decision, and what came of it.
+
+    `told` is what its last message tells the model of an earlier reply, empty where it tells
+    nothing. `reason` says what was wrong, or what was decided; `excerpt` how a refused reply
+    began. `wait` is the seconds before the next request, None where there is none.
+    """
+
+    number: int
+    result: Result
+    reason: str
+    usage: DecisionUsage
+    streamed: bool = False
+    told: str = ""
+    excerpt: str = ""
+    wait: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What stays the same over all requests of a client."""
+
+    model: str
+    native_tools: bool = True
+    max_output_tokens: int = MAX_OUTPUT_TOKENS
+    max_parse_retries: int = 2
+    transport_max_retries: int = 2
+
+
+class Attempts:
+    """The requests of one decision, in order, as `log`. `streaming` is how the next is sent."""
+
+    def __init__(
+        self,
+        context: DecisionContext,
+        rules: Rules,
+        random: Callable[[], float],
+        log: list[DecisionAttempt],
+        *,
+        streaming: bool,
+    ) -> None:
+        self.context = context
+        self.streaming = streaming
+        self.log = log
+        self._rules = rules
+        self._random = random
+        self._policy = replace(PATIENT, openings=rules.transport_max_retries + 1)
+        self._notes: list[DecisionRetryNote] = []
+        self._transport_failures = 0
+        self._told = ""
+
+    def request(self) -> dict[str, Any]:
+        """Return the body of the next request. Raises EncodingError where nothing can carry it."""
+        return build_request(
+            self._rules.model,
+            self.context,
+            self._notes,
+            native_tools=self._rules.native_tools,
+            stream=self.streaming,
+            max_output_tokens=self._rules.max_output_tokens,
+        )
+
+    def succeed(self, decision: ModelDecision) -> ModelDecision:
+        """Return the decision with its trace, and the usage of all requests.
+
+        `decision.usage` is what its own request was billed.
+        """
+        said = decision.describe(interactive=self.context.interactive)
+        self._note("decision", said, decision.usage)
+        known = {"retry_trace": tuple(self._notes), "usage": self._total()}
+        return decision.model_copy(update=known)
+
+    def fail(self, failure: DecisionFailure) -> float:
+        """Return the seconds to wait before the next request.
+
+        Raises `failure`, with the usage of all requests, where there is no further one.
+        """
+        wait = self._next(failure)
+        self._note(RESULTS[type(failure)], failure.reason, failure.usage, failure, wait)
+        if wait is None:
+            failure.usage = self._total()
+            failure.attempts = tuple(self.log)
+            raise failure
+        if isinstance(failure, DecisionParseError):
+            note = DecisionRetryNote(problem=failure.reason, excerpt=failure.excerpt)
+            self._notes.append(note)
+            self._told = tell(note, native_tools=self._rules.native_tools)
+        if isinstance(failure, StreamingUnsupportedError):
+            self.streaming = False
+        return wait
+
+    def _next(self, failure: DecisionFailure) -> float | None:
+        if isinstance(failure, DecisionParseError):
+            return 0.0 if len(self._notes) < self._rules.max_parse_retries else None
+        if isinstance(failure, StreamingUnsupportedError):
+            return 0.0 if self.streaming else None
+        if not isinstance(failure, TransportError):
+            return None
+        self._transport_failures += 1
+        number = self._transport_failures
+        as_opening = OpenFailure(
+            failure.reason,
+            status=failure.status,
+            code=failure.code,
+            retry_after=failure.retry_after,
+            retryable=failure.retryable,
+        )
+        if number >= self._policy.openings or not self._policy.may_retry(as_opening):
+            return None
+        return self._policy.wait(number, as_opening, self._random())
+
+    def _note(
+        self,
+        result: Result,
+        reason: str,
+        usage: DecisionUsage | None,
+        failure: DecisionFailure | None = None,
+        wait: float | None = None,
+    ) -> None:
+        attempt = DecisionAttempt(
+            number=len(self.log) + 1,
+            result=result,
+            reason=reason,
+            usage=usage or DecisionUsage.of(None),
+            streamed=self.streaming,
+            told=self._told,
+            excerpt=getattr(failure, "excerpt", ""),
+            wait=wait,
+        )
+        self.log.append(attempt)
+
+    def _total(self) -> DecisionUsage | None:
+        return DecisionUsage.total(attempt.usage for attempt in self.log)

@@ -1,0 +1,247 @@
+"""A decision client for every server that speaks Chat Completions, on the OpenAI SDK.
+
+`decide` blocks, and asks for a whole reply. `adecide` streams: a stall shows at once, however
+long the generation is, and a caller who is cancelled leaves no connection open. Nothing of a
+stream is shown or carried out before its end, so a reply that was lost may be asked for again.
+"""
+
+from __future__ import annotations
+
+import random as _random
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from agentlib.assembly import Limits
+from agentlib.clock import Clock, LoopClock
+from agentlib.decisions.attempts import Attempts, DecisionAttempt, Rules
+from agentlib.decisions.client import ModelClient
+from agentlib.decisions.context import DecisionContext
+from agentlib.decisions.model import ModelDecision
+from agentlib.decisions.reading import (
+    Seen,
+    opening_failure,
+    read_decision,
+    read_whole,
+    reply_failure,
+)
+from agentlib.decisions.streaming import WatchedTransport
+from agentlib.errors import (
+    DecisionFailure,
+    IdleTimeout,
+    OpenFailure,
+    ResponseFailure,
+    StreamingUnsupportedError,
+)
+from agentlib.providers.requests import MAX_OUTPUT_TOKENS
+from agentlib.runtime.model import StreamingModel, Timers
+from agentlib.transport.openai_sdk import OpenAITransport, make_client, make_sync_client
+from agentlib.transport.opening import RetryPolicy
+from agentlib.transport.whole import WholeReply, ask_whole, ask_whole_async
+
+if TYPE_CHECKING:
+    from agentlib.transport.openai_sdk import AsyncSDKClient, SDKClient
+
+# The retries of a decision have one owner, and it is not the model's opening loop.
+ONCE = RetryPolicy(openings=1)
+
+
+@dataclass(frozen=True, slots=True)
+class ClientConfig:
+    """What an OpenAIModelClient asks, and of whom.
+
+    `api_key` and `base_url` stand for OPENAI_API_KEY and OPENAI_BASE_URL. `native_tool_calls` off
+    keeps the protocol of one JSON object, for servers without functions. `timers` are those of a
+    stream; where a whole reply is awaited, `progress` bounds the wait for it and for each piece of
+    it, and `total` the whole. `compat` names what is tolerated of the server.
+    """
+
+    model: str
+    api_key: str | None = field(default=None, repr=False)
+    base_url: str | None = None
+    native_tool_calls: bool = True
+    max_output_tokens: int = MAX_OUTPUT_TOKENS
+    timers: Timers = field(default_factory=Timers)
+    limits: Limits = field(default_factory=Limits)
+    compat: tuple[str, ...] = ()
+
+
+class OpenAIModelClient(ModelClient):
+    """Decides by one model of an OpenAI-compatible server.
+
+    `client` and `aclient` are the SDK's, used as they are given and closed by their owner. Without
+    them, each is made at its first use, so that none of this needs the SDK or a key to be
+    constructed. `sleep` and `asleep` wait between requests, in seconds; `clock` is the time-outs'
+    own, in `adecide`.
+
+    `attempts` are the requests of the latest decision. `streams` is whether `adecide` streams: it
+    ends, for the rest of this client's life, where a server turns out to be unable.
+    """
+
+    def __init__(
+        self,
+        config: ClientConfig,
+        client: SDKClient | None = None,
+        aclient: AsyncSDKClient | None = None,
+        *,
+        max_parse_retries: int = 2,
+        transport_max_retries: int = 2,
+        sleep: Callable[[float], None] = time.sleep,
+        asleep: Callable[[float], Awaitable[None]] | None = None,
+        clock: Clock | None = None,
+        random: Callable[[], float] = _random.random,  # noqa: S311 - spreads retries, no secret
+    ) -> None:
+        self.config = config
+        self.attempts: list[DecisionAttempt] = []
+        self.streams = True
+        self._rules = Rules(
+            config.model,
+            config.native_tool_calls,
+            config.max_output_tokens,
+            max_parse_retries,
+            transport_max_retries,
+        )
+        self._clock = clock or LoopClock()
+        self._sleep = sleep
+        self._asleep = asleep or self._clock.sleep
+        self._random = random
+        self._given, self._agiven = client, aclient
+        self._own: SDKClient | None = None
+        self._aown: AsyncSDKClient | None = None
+        self._making = threading.Lock()
+
+    def decide(self, context: DecisionContext) -> ModelDecision:
+        """Return one decision, from replies that are not streamed; see ModelClient."""
+        turn = self._begin(context, streaming=False)
+        client = self._sync_client()
+        while True:
+            try:
+                return turn.succeed(self._ask(client, turn))
+            except DecisionFailure as failure:
+                wait = turn.fail(failure)
+            if wait:
+                self._sleep(wait)
+
+    async def adecide(self, context: DecisionContext) -> ModelDecision:
+        """Return one decision, streamed where the server can; see ModelClient."""
+        turn = self._begin(context, streaming=self.streams)
+        client = self._async_client()
+        while True:
+            ask = self._ask_streamed if turn.streaming else self._ask_async
+            try:
+                return turn.succeed(await ask(client, turn))
+            except DecisionFailure as failure:
+                self.streams &= not isinstance(failure, StreamingUnsupportedError)
+                wait = turn.fail(failure)
+            if wait:
+                await self._asleep(wait)
+
+    def close(self) -> None:
+        """Close the client that `decide` made."""
+        own, self._own = self._own, None
+        if own is not None:
+            own.close()
+
+    async def aclose(self) -> None:
+        """Close both clients, where this one made them."""
+        self.close()
+        own, self._aown = self._aown, None
+        if own is not None:
+            await own.close()
+
+    def _begin(self, context: DecisionContext, *, streaming: bool) -> Attempts:
+        # Two decisions at once have each their own log; the attribute holds the latest one's.
+        log = self.attempts = []
+        return Attempts(context, self._rules, self._random, log, streaming=streaming)
+
+    def _ask(self, client: SDKClient, turn: Attempts) -> ModelDecision:
+        timers = self.config.timers
+        request = turn.request()
+        try:
+            reply = ask_whole(client, request, idle=timers.progress, total=timers.total)
+        except (OpenFailure, ResponseFailure) as failure:
+            raise _classified(failure, streamed=False) from failure
+        return self._read(reply, turn)
+
+    async def _ask_async(self, client: AsyncSDKClient, turn: Attempts) -> ModelDecision:
+        timers, request = self.config.timers, turn.request()
+        last = self._clock.now() + timers.total
+        with self._clock.timer(self._clock.now() + timers.progress) as timer:
+
+            def alive() -> None:
+                timer.move(min(last, self._clock.now() + timers.progress))
+
+            try:
+                reply = await ask_whole_async(client, request, total=timers.total, alive=alive)
+            except (OpenFailure, ResponseFailure) as failure:
+                raise _classified(failure, streamed=False) from failure
+        if timer.expired:
+            reason = f"no reply came for {timers.progress:g} s, or not all of it in time"
+            late = IdleTimeout(reason, check="completed")
+            raise _classified(late, streamed=False) from late
+        return self._read(reply, turn)
+
+    def _read(self, reply: WholeReply, turn: Attempts) -> ModelDecision:
+        return read_whole(
+            reply,
+            turn.context,
+            native_tools=self.config.native_tool_calls,
+            limits=self.config.limits,
+            compat=self.config.compat,
+        )
+
+    async def _ask_streamed(self, client: AsyncSDKClient, turn: Attempts) -> ModelDecision:
+        config, request = self.config, turn.request()
+        transport = WatchedTransport(OpenAITransport(client, provider="chat"))
+        model = StreamingModel(
+            transport,
+            config.model,
+            provider="chat",
+            policy=ONCE,
+            timers=config.timers,
+            limits=config.limits,
+            clock=self._clock,
+            compat=config.compat,
+        )
+        catalog = turn.context.catalog(native_tools=config.native_tool_calls)
+        try:
+            decision = await model.ask(request, catalog)
+        except (OpenFailure, ResponseFailure) as failure:
+            raise _classified(failure, transport.seen, streamed=True) from failure
+        return read_decision(decision, turn.context, native_tools=config.native_tool_calls)
+
+    def _sync_client(self) -> SDKClient:
+        with self._making:
+            if self._given is None and self._own is None:
+                try:
+                    self._own = make_sync_client(self.config.api_key, self.config.base_url)
+                except OpenFailure as failure:
+                    raise opening_failure(failure, streamed=False) from failure
+            client = self._given or self._own
+        if client is None:
+            raise AssertionError("a client was given or made")
+        return client
+
+    def _async_client(self) -> AsyncSDKClient:
+        with self._making:
+            if self._agiven is None and self._aown is None:
+                try:
+                    self._aown = make_client(self.config.api_key, self.config.base_url)
+                except OpenFailure as failure:
+                    raise opening_failure(failure, streamed=False) from failure
+            client = self._agiven or self._aown
+        if client is None:
+            raise AssertionError("a client was given or made")
+        return client
+
+
+def _classified(
+    failure: OpenFailure | ResponseFailure, seen: Seen | None = None, *, streamed: bool
+) -> DecisionFailure:
+    if isinstance(failure, OpenFailure):
+        return opening_failure(failure, streamed=streamed)
+    # Without a reader in between, whatever failed failed in the bytes.
+    found = seen if seen is not None else Seen(fault=failure)
+    return reply_failure(failure, found, streamed=streamed)
