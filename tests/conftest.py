@@ -38,8 +38,9 @@ def find_chromium():
 
 def pytest_configure(config):
     # A key of the developer's own would let a notebook go online; a profile of the developer's
-    # own would run in every kernel.
+    # own would run in every kernel; progress of the reader's own would show in a chapter.
     os.environ.pop("OPENAI_API_KEY", None)
+    os.environ["AGENTLIB_PROGRESS"] = "off"
     profile = tempfile.mkdtemp(prefix="agentlib-ipython-")
     config.add_cleanup(lambda: shutil.rmtree(profile, ignore_errors=True))
     os.environ["IPYTHONDIR"] = profile

@@ -7,8 +7,13 @@ from pathlib import Path
 import prose
 import pytest
 
+from agentlib.lab.exercises import EXERCISES
+
 NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
 CHAPTERS = sorted(NOTEBOOKS.glob("*.ipynb"))
+MINUTES = re.compile(r"About (\d+) minutes, with one exercise of (\d+)\.")
+# What a reader does in a minute: words, lines of code, lines of output.
+WORDS_A_MINUTE, CODE_A_MINUTE, OUTPUT_A_MINUTE = 200, 12, 60
 DEFINED = re.compile(r"\[\*\*([^\]*]+)\*\*\]\(glossary\.md#([\w-]+)\)")
 # The words of which a learner must not be in doubt.
 WORDS = {
@@ -78,3 +83,29 @@ def test_each_word_is_defined_in_one_chapter_and_the_glossary_leads_there(glossa
         if target.endswith(".ipynb")
     }
     assert led == {word: names[0] for word, names in homes.items()}
+
+
+def reading_minutes(path):
+    """How long it takes to read a chapter, its exercise left out."""
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    lines = sum(len("".join(cell["source"]).splitlines()) for cell in code)
+    texts = [
+        "".join(output.get("data", {}).get("text/plain", output.get("text", "")))
+        for cell in code
+        for output in cell["outputs"]
+    ]
+    shown = sum(len(text.splitlines()) for text in texts)
+    words = len(re.findall(r"\w+", page(path)))
+    return words / WORDS_A_MINUTE + lines / CODE_A_MINUTE + shown / OUTPUT_A_MINUTE
+
+
+@pytest.mark.parametrize("path", CHAPTERS[1:], ids=lambda path: path.name[:2])
+def test_a_chapter_says_how_long_it_takes_and_the_map_says_the_same(path):
+    said, exercise = map(int, MINUTES.search(page(path)).groups())
+    row = re.search(rf"\({path.name}\) \|.*\| (\d+) \|", page(CHAPTERS[0]))
+
+    assert 15 <= said <= 25
+    assert said == int(row[1])
+    assert exercise == EXERCISES[path.name[:2]].minutes
+    assert said * 0.4 <= reading_minutes(path) <= said

@@ -1,6 +1,5 @@
 """Captures: what is read from any recording, and that the same bytes are written back."""
 
-import gzip
 import json
 from pathlib import Path
 
@@ -222,7 +221,7 @@ def test_reading_stops_at_a_fault_and_what_came_before_is_kept(block, line, faul
 
 
 def test_an_event_above_the_bound_is_a_fault(monkeypatch):
-    import agentlib.transport.capture as module
+    import agentlib.transport.readings as module
 
     monkeypatch.setattr(module, "MAX_EVENT_BYTES", 64)
     for source in (sse(DELTA, {"type": "x" * 64}), lines(DELTA, {"type": "x" * 64})):
@@ -249,7 +248,7 @@ NO_STREAM = {
     "one NUL": (b"\0", "binary data: NUL byte at offset 0"),
     "NULs": (b"\0\0\n\n", "binary data: NUL byte at offset 0"),
     "an image": (b"\x89PNG\r\n\x1a\n\0", "binary data: byte 0x89 at offset 0 is not UTF-8"),
-    "gzip": (gzip.compress(sse(DELTA)), "this is compressed with gzip: unpack it first"),
+    "broken gzip": (b"\x1f\x8b\x08\0no", "this is compressed with gzip, and cannot be unpacked"),
     "zip": (b"PK\x03\x04\n\n", "this is a zip archive: unpack it first"),
     "UTF-16": (sse(DELTA).decode().encode("utf-16"), "this is UTF-16 text: save it as UTF-8"),
     "an array": (

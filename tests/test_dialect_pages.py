@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from agentlib.lab import Replay, Stepper, capture, tools
 from agentlib.lab.abreast import Abreast
-from agentlib.lab.hasty import HastyAdapter
+from agentlib.lab.hasty import HASTY
 from agentlib.lab.labels import fragment, label
 from agentlib.lab.page import events
 from agentlib.lab.stepper import WIDGET_VIEW
@@ -77,11 +77,13 @@ KINDS = st.sampled_from(
 
 @given(st.dictionaries(KEYS, JSON, max_size=5), KINDS)
 def test_no_event_is_too_strange_to_be_named_or_looked_at(native, kind):
-    hasty = HastyAdapter()
+    adapters = [adapter() for adapter in HASTY]
     for event in (native, {**native, "type": kind}):
         assert isinstance(label(event), str)
         assert fragment(event) is None or isinstance(fragment(event), str)
-        hasty.accept(1, event)
+        for adapter in adapters:
+            adapter.accept(event)
+            adapter.end()
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from agentlib.jsonvalues import one_line
 
 KEYS = [
     *("file", "response", "provider", "verdict", "check", "reason", "event"),
-    *("calls", "text", "usage", "notes"),
+    *("calls", "text", "usage", "notes", "diagnoses"),
 ]
 USAGE = {"input_tokens": 120, "cached_tokens": 64, "output_tokens": 30, "reasoning_tokens": 8}
 CATALOG = [
@@ -83,6 +83,7 @@ def test_a_released_response_is_told_with_its_calls_text_and_usage(capsys, files
             "text": "I look at it first. Then: ñ, 漢, 😀.",
             "usage": USAGE,
             "notes": [],
+            "diagnoses": [],
         }
 
 
@@ -171,7 +172,8 @@ def test_the_text_shows_verdict_calls_usage_notes_and_checks(capsys, files):
         "  usage    input 120, cached 64, output 30, reasoning 8",
         "  note     1 event after the end of the response, not read",
     ]
-    assert len(lines) == 6 + len(CHECK_NAMES)
+    assert lines[6].startswith("  diagnosis sent-after-the-end: 1 event after the end → ")
+    assert len(lines) == 7 + len(CHECK_NAMES)
     status, lines, _ = inspect(capsys, files / "cut.sse")
     assert status == 1
     assert lines[1].startswith(f"  REJECTED at event {len(GOOD) - 1} [completed]: the stream ended")

@@ -11,8 +11,17 @@ import traitlets
 from nbclient import NotebookClient
 from nbconvert.preprocessors import ExecutePreprocessor
 
+from agentlib.lab.front_end import (
+    FRONT,
+    SAVED_SCRIPT,
+    SCRIPTS,
+    STYLES,
+    front_script,
+    front_style,
+    read_front,
+)
 from agentlib.lab.replay import Replay
-from agentlib.lab.stepper import FRONT, SCRIPTS, WIDGET_VIEW, Stepper, front_script, front_style
+from agentlib.lab.stepper import WIDGET_VIEW, Stepper
 from agentlib.lab.wire import to_wire
 from agentlib.transport.capture import Capture, CaptureNotFound
 
@@ -233,9 +242,10 @@ def test_nothing_is_asked_of_a_network(source):
 
 
 def test_every_script_and_no_other_is_part_of_the_widget():
-    assert set(SCRIPTS) == {path.name for path in FRONT.glob("*.js")}
-    assert all((FRONT / name).read_text(encoding="utf-8") in front_script() for name in SCRIPTS)
-    assert front_style() == (FRONT / "stepper.css").read_text(encoding="utf-8")
+    of_others = {SAVED_SCRIPT, "predict.js", "predict.css"}
+    assert {*SCRIPTS, *STYLES} == {path.name for path in FRONT.iterdir()} - of_others
+    assert all(read_front(name) in front_script() for name in SCRIPTS)
+    assert all(read_front(name) in front_style() for name in STYLES)
 
 
 def test_no_name_is_defined_by_two_scripts():

@@ -50,6 +50,7 @@ def execute(notebook: NotebookNode, folder: Path) -> None:
     ends.
     """
     os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"
+    os.environ["AGENTLIB_PROGRESS"] = "off"
     NotebookClient(
         notebook,
         timeout=CELL_SECONDS,

@@ -7,13 +7,16 @@ Each has trials on good and hostile streams, hints that unfold, and a solution i
 from __future__ import annotations
 
 from agentlib.lab.checking import Exercise
+from agentlib.lab.tasks.attacked import ATTACKED
 from agentlib.lab.tasks.bounded_run import BOUNDED_RUN
 from agentlib.lab.tasks.fragments import FRAGMENTS
 from agentlib.lab.tasks.may_claim import MAY_CLAIM
 from agentlib.lab.tasks.may_run import MAY_RUN
 from agentlib.lab.tasks.may_spend import MAY_SPEND
+from agentlib.lab.tasks.name_the_server import NAME_THE_SERVER
 from agentlib.lab.tasks.next_input import NEXT_INPUT
 from agentlib.lab.tasks.no_doubles import NO_DOUBLES
+from agentlib.lab.tasks.one_decision import ONE_DECISION
 from agentlib.lab.tasks.own_fault import OWN_FAULT
 from agentlib.lab.tasks.redact import REDACT
 from agentlib.lab.tasks.run_once import RUN_ONCE
@@ -35,8 +38,11 @@ EXERCISES: dict[str, Exercise] = {
         SETTLE_CALLS,
         MAY_CLAIM,
         RUN_ONCE,
+        ONE_DECISION,
         MAY_SPEND,
         REDACT,
+        NAME_THE_SERVER,
+        ATTACKED,
     )
 }
 

@@ -10,7 +10,6 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from agentlib.lab.damage import drop, replace, twice
 from agentlib.lab.scenarios import capture
 from agentlib.transport.capture import Capture
 
@@ -31,40 +30,40 @@ def one_fault_each() -> tuple[Fault, ...]:
     edit, test, two = capture("success_2_edit"), capture("success_3_test"), capture("interleaved")
     longer = '{\\"path\\": ' + " " * 16_000
     faults = (
-        Fault("opened", "response.created is lost", drop(edit, 1)),
-        Fault("lifecycle", "a fragment is sent twice", twice(edit, 13)),
-        Fault("limits", "16,000 blanks", replace(edit, '{\\"path\\": ', longer, event=12)),
+        Fault("opened", "response.created is lost", edit.drop(1)),
+        Fault("lifecycle", "a fragment is sent twice", edit.double(13)),
+        Fault("limits", "16,000 blanks", edit.replace('{\\"path\\": ', longer, event=12)),
         Fault(
             "completed",
             "the body says incomplete",
-            replace(edit, '"status":"completed","error"', '"status":"incomplete","error"'),
+            edit.replace('"status":"completed","error"', '"status":"incomplete","error"'),
         ),
         Fault(
             "response_id",
             "another response completes",
-            replace(edit, "resp_edit_1", "resp_edit_9", event=18),
+            edit.replace("resp_edit_1", "resp_edit_9", event=18),
         ),
         Fault("replayable", "the model moves the mouse", _with_mouse(test)),
-        Fault("call_ids", "two calls, one call ID", replace(two, "call_read_2", "call_read_1")),
+        Fault("call_ids", "two calls, one call ID", two.replace("call_read_2", "call_read_1")),
         Fault(
             "texts_equal",
             "the end says another text",
-            replace(edit, "I will repair it.", "I have repaired it.", event=18),
+            edit.replace("I will repair it.", "I have repaired it.", event=18),
         ),
         Fault(
             "calls_equal",
             "the end says other arguments",
-            replace(edit, "return a + b", "return a * b", event=18),
+            edit.replace("return a + b", "return a * b", event=18),
         ),
         Fault("none_omitted", "the end leaves a call out", _with_output(two, lambda out: out[:1])),
         Fault("none_invented", "the end adds a call", _with_output(test, _add_a_call)),
         Fault("exposed", "a tool that nobody exposed", _renamed(test, "shell")),
         Fault("strict_json", "one name twice", capture("duplicate_key")),
-        Fault("object", "an array as arguments", replace(test, '"{}"', '"[]"')),
+        Fault("object", "an array as arguments", test.replace('"{}"', '"[]"')),
         Fault(
             "schema",
             "a parameter that test has not",
-            replace(test, '"{}"', '"{\\"level\\": 3}"'),
+            test.replace('"{}"', '"{\\"level\\": 3}"'),
         ),
     )
     return tuple(Fault(f.check, f.what, _named(f.capture, f.what)) for f in faults)
@@ -78,7 +77,7 @@ def _renamed(stream: Capture, name: str) -> Capture:
     # The first event echoes the catalog, which stays as it is.
     for number in range(2, len(stream.events) + 1):
         if '"name":"test"' in stream.events[number - 1].raw:
-            stream = replace(stream, '"name":"test"', f'"name":"{name}"', event=number)
+            stream = stream.replace('"name":"test"', f'"name":"{name}"', event=number)
     return stream
 
 

@@ -252,6 +252,19 @@ def _counters(frame: Frame) -> str:
     )
 
 
+def where(trace: Trace, index: int) -> str:
+    """Return what a sentence calls a step: an event by its number, or the end of the stream."""
+    if 0 < index <= trace.count:
+        return f"event {index:,}"
+    return f"the end of the stream, after event {trace.count:,}" if index else "the start"
+
+
+def verdict_line(trace: Trace) -> str:
+    """Return the verdict on a response in one line, as "RELEASED at event 18: 1 call released"."""
+    gate = trace.gate[-1]
+    return f"{STATES[gate.state]} at {where(trace, gate.at)}: {one_line(gate.headline)}"
+
+
 _BOX = "border:1px solid var(--jp-border-color2,#ccc);border-radius:6px;margin:4px 0"
 _LIST = "margin:4px 0 0;padding-left:1.2em;list-style:none"
 _PAD = "padding:6px 10px"

@@ -1,78 +1,167 @@
-"""The counterfactual: an adapter that acts at the item's done, as real frameworks have shipped.
+"""Three hasty adapters, each a mistake that real frameworks have shipped.
 
-It looks at one event at a time and asks nothing of the response as a whole. The stepper counts
-what it would have executed; no tool is ever called here.
+Each looks at one event at a time and says what it would have executed by then; none asks anything
+of the response as a whole, and no tool is ever called here. They are what the gate is compared
+with, and the stepper counts what the first of them does.
+
+They read the events of all three APIs, and are used like any adapter: made with a catalog, which
+they do not look at, `accept(event)` for each decoded native event, and `end()` at the end of the
+stream. Both return the list of what is executed now, mostly empty.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from agentlib.conversation import Catalog
+from agentlib.lab.preview import Preview
+from agentlib.lab.told import ALL_DONE, BEGINS, DONE, GROWS, STOPS, Told, read
+
+Arguments: TypeAlias = dict[str, Any] | str
 
 
-class HastyAction(NamedTuple):
-    """A call that a hasty adapter would have executed at this event (number, from 1)."""
+@dataclass(frozen=True, slots=True)
+class HastyAction:
+    """A call that is executed at this event (number, from 1; at the end, one more than the last).
+
+    `arguments` are the JSON object that is handed to the tool, or the text that is no such thing.
+    """
 
     event: int
     call_id: str
     name: str
+    arguments: Arguments = ""
 
 
-class HastyAdapter:
+@dataclass(slots=True)
+class _Call:
+    call_id: str
+    name: str
+    fragments: list[str] = field(default_factory=list)
+    preview: Preview = field(default_factory=Preview)
+
+    @property
+    def text(self) -> str:
+        return "".join(self.fragments)
+
+
+class _Hasty:
+    """Keeps the calls that were told of, and executes each at most once, by its call ID."""
+
+    def __init__(self, catalog: Catalog | None = None) -> None:
+        self.catalog = catalog
+        self.actions: list[HastyAction] = []
+        self._events = 0
+        self._calls: dict[str, _Call] = {}
+        self._known: list[_Call] = []
+        self._acted: set[str] = set()
+
+    def accept(self, event: Mapping[str, Any]) -> list[HastyAction]:
+        """Take the next native event; return what is executed now. Raises nothing."""
+        self._events += 1
+        before = len(self.actions)
+        for told in read(event):
+            self._take(told)
+        return self.actions[before:]
+
+    def end(self) -> list[HastyAction]:
+        """Take the end of the stream, whole or cut; return what is executed now."""
+        self._events += 1
+        before = len(self.actions)
+        self._stop()
+        return self.actions[before:]
+
+    def _take(self, told: Told) -> None:
+        call = self._calls.get(told.key)
+        if told.name and (call is None or call.call_id != told.call_id):
+            call = self._calls[told.key] = _Call(told.call_id, told.name)
+            self._known.append(call)
+        if told.what == STOPS:
+            self._stop()
+        elif told.what == ALL_DONE:
+            for each in self._known:
+                self._done(each)
+        elif call is None or told.what == BEGINS:
+            return
+        elif told.what == DONE:
+            if told.text:
+                call.fragments = [told.text]
+            self._done(call)
+        elif told.what == GROWS and told.text:
+            call.fragments.append(told.text)
+            self._grown(call, told.text)
+
+    def _grown(self, call: _Call, fragment: str) -> None:
+        """A fragment came: by itself, this is nothing to act on."""
+
+    def _done(self, call: _Call) -> None:
+        """The call is said to be done, with the arguments that came last."""
+
+    def _stop(self) -> None:
+        """The response stops, for whatever reason, or the stream ends."""
+
+    def _act(self, call: _Call, arguments: Arguments) -> None:
+        if call.call_id not in self._acted:
+            self._acted.add(call.call_id)
+            action = HastyAction(self._events, call.call_id, call.name, arguments)
+            self.actions.append(action)
+
+
+class ActsAtItemDone(_Hasty):
     """Acts as soon as one call's arguments are said to be done.
 
     That is the item's done in the Responses API, and the end of its block in Messages. Chat
     Completions says no such thing: there it acts at a finish reason, whichever it is.
     """
 
-    def __init__(self) -> None:
-        self.actions: list[HastyAction] = []
-        self._names: dict[str, tuple[str, str]] = {}
-        self._acted: set[str] = set()
+    def _done(self, call: _Call) -> None:
+        self._act(call, _object_of(call.text or "{}", otherwise=call.text))
 
-    def accept(self, number: int, native: Mapping[str, Any]) -> None:
-        """Look at event `number`, a decoded native event, and note an action where it would act."""
-        kind = native.get("type")
-        item = native.get("item")
-        if kind == "response.output_item.added" and isinstance(item, dict):
-            self._names[str(item.get("id"))] = _identity(item)
-        elif kind == "response.output_item.done" and isinstance(item, dict):
-            if item.get("type") == "function_call":
-                self._act(number, *_identity(item))
-        elif kind == "response.function_call_arguments.done":
-            self._act(number, *self._names.get(str(native.get("item_id")), ("", "")))
-        elif kind == "content_block_start":
-            self._name_block(native)
-        elif kind == "content_block_stop":
-            self._act(number, *self._names.get(f"block {native.get('index')}", ("", "")))
-        elif "choices" in native:
-            self._read_chunk(number, native["choices"])
 
-    def _name_block(self, native: Mapping[str, Any]) -> None:
-        block = native.get("content_block")
-        if isinstance(block, dict) and block.get("type") == "tool_use":
-            identity = str(block.get("id", "")), str(block.get("name", ""))
-            self._names[f"block {native.get('index')}"] = identity
+class ActsWhenItParses(_Hasty):
+    """Acts as soon as the arguments so far can be read as an object that says something.
 
-    def _read_chunk(self, number: int, choices: object) -> None:
-        choice = choices[0] if isinstance(choices, list) and choices else None
-        if not isinstance(choice, dict):
+    It reads them as a preview does, which closes what is open: half a path is a path to it.
+    """
+
+    def _grown(self, call: _Call, fragment: str) -> None:
+        if call.call_id in self._acted:
             return
-        delta = choice.get("delta")
-        calls = delta.get("tool_calls") if isinstance(delta, dict) else None
-        for call in calls if isinstance(calls, list) else ():
-            function = call.get("function") if isinstance(call, dict) else None
-            if isinstance(function, dict) and call.get("id") and function.get("name"):
-                self._names[str(call["id"])] = str(call["id"]), str(function["name"])
-        if choice.get("finish_reason"):
-            for call_id, name in self._names.values():
-                self._act(number, call_id, name)
+        call.preview.feed(fragment)
+        value = call.preview.value()
+        if value is not None and (call.preview.closed or any(value.values())):
+            self._act(call, value)
 
-    def _act(self, number: int, call_id: str, name: str) -> None:
-        if name and call_id not in self._acted:
-            self._acted.add(call_id)
-            self.actions.append(HastyAction(number, call_id, name))
+    def _done(self, call: _Call) -> None:
+        value = _object_of(call.text or "{}", otherwise="")
+        if not isinstance(value, str):
+            self._act(call, value)
 
 
-def _identity(item: Mapping[str, Any]) -> tuple[str, str]:
-    return str(item.get("call_id", "")), str(item.get("name", ""))
+class FillsTheCut(_Hasty):
+    """Takes any end for a completion, and arguments that are no object for `{}`.
+
+    It waits, and so looks careful, and then asks neither how the response ended nor whether it
+    did.
+    """
+
+    def _stop(self) -> None:
+        for call in self._known:
+            self._act(call, _object_of(call.text, otherwise={}))
+
+
+HASTY = (ActsAtItemDone, ActsWhenItParses, FillsTheCut)
+# The one that is meant where just a hasty adapter is spoken of, as in the stepper.
+Hasty = ActsAtItemDone
+
+
+def _object_of(text: str, *, otherwise: Arguments) -> Arguments:
+    """Parse as most do: what names a thing twice, or holds NaN, passes."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return otherwise
+    return value if isinstance(value, dict) else otherwise

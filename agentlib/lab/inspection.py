@@ -9,11 +9,10 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, Literal, TextIO, cast
 
 from agentlib.conversation import Catalog, ToolCall, Usage
 from agentlib.errors import AgentlibError, CatalogError, ResponseFailure, UnknownFlag
@@ -28,12 +27,22 @@ from agentlib.jsonvalues import (
     thaw,
     visible,
 )
+from agentlib.lab.diagnoses import Diagnosed, diagnose_reading, read_response
 from agentlib.lab.frame import GLYPHS, MAX_NAME_CHARACTERS, WORDS
 from agentlib.lab.replay import captured_catalog
+from agentlib.lab.saved import (
+    CannotSave,
+    SavedStepper,
+    check_target,
+    of_capture,
+    save_page,
+    shown_name,
+)
 from agentlib.lab.trace import plural
 from agentlib.providers.compat import check_flags, flags_for
 from agentlib.providers.reading import ResponseReader
 from agentlib.providers.registry import PROVIDERS
+from agentlib.transport.boundaries import Provider
 from agentlib.transport.capture import Capture, CapturedResponse, CaptureNotFound
 
 EXIT_RELEASED, EXIT_REJECTED, EXIT_USAGE = 0, 1, 2
@@ -56,6 +65,7 @@ class Inspection:
     usage: Usage | None
     notes: tuple[str, ...]
     findings: tuple[Finding, ...] = ()
+    diagnoses: tuple[Diagnosed, ...] = ()
 
     def row(self) -> dict[str, Any]:
         """Return it as plain JSON values, the row that `--json` prints."""
@@ -74,6 +84,7 @@ class Inspection:
             "text": visible(self.text),
             "usage": asdict(self.usage) if self.usage is not None else None,
             "notes": list(self.notes),
+            "diagnoses": [diagnosed.row() for diagnosed in self.diagnoses],
         }
 
 
@@ -113,9 +124,10 @@ def _inspect(
         if provider not in PROVIDERS and provider != "unknown":
             known = ", ".join(row.title for row in PROVIDERS.values())
             reader.fault(f"this is the {provider} API; what can be read is {known}")
-        _read(reader, response)
     except ResponseFailure as error:
         failure = error
+    else:
+        failure = read_response(reader, response)
     assembly = reader.assembly
     decision = assembly.decision
     texts = (text.text for text in assembly.evidence().texts if not text.refusal)
@@ -137,15 +149,8 @@ def _inspect(
         usage=usage,
         notes=tuple(notes),
         findings=assembly.findings(),
+        diagnoses=diagnose_reading(provider, response, reader, failure, flags),
     )
-
-
-def _read(reader: ResponseReader, response: CapturedResponse) -> None:
-    for event in response.events:
-        reader.accept(event.data)
-    if response.fault is not None:
-        reader.fault(response.fault)
-    reader.end(done=response.done_marker)
 
 
 def _helpful(
@@ -157,10 +162,8 @@ def _helpful(
     """Say which one further flag would have released it: found by reading it again with that."""
     for flag in flags_for(provider):
         reader = open_reader(compat=flags | {flag})
-        with suppress(ResponseFailure):
-            if flag not in flags:
-                _read(reader, response)
-                yield f"would be released with --compat {flag}"
+        if flag not in flags and read_response(reader, response) is None:
+            yield f"would be released with --compat {flag}"
 
 
 def _notes(reader: ResponseReader, response: CapturedResponse) -> Iterator[str]:
@@ -194,19 +197,26 @@ def run_inspect(
     out: TextIO,
     native: bool = True,
     compat: Sequence[str] = (),
+    html: str | None = None,
 ) -> int:
     """Inspect `files` ("-" is standard input), write to `out`, and return the exit status.
 
-    0: all released. 1: some rejected. 2: a file is missing, the catalog cannot be used, or
-    `compat` names no flag.
+    `html` names a file to which every response is written in a stepper; see agentlib.lab.saved.
+    Raises CannotSave where that cannot be written.
+
+    0: all released. 1: some rejected. 2: a file is missing, the catalog cannot be used, `compat`
+    names no flag, or `html` no page.
     """
     try:
         catalog = read_catalog(tools) if tools is not None else None
         check_flags(compat)
-    except (CatalogError, UnknownFlag) as error:
+        if html is not None:
+            check_target(html)
+    except (CatalogError, CannotSave, UnknownFlag) as error:
         _complain(error)
         return EXIT_USAGE
     status = EXIT_RELEASED
+    steppers: list[SavedStepper] = []
     for file in files:
         try:
             capture = _load(file, provider)
@@ -219,6 +229,10 @@ def run_inspect(
             out.write(f"{shown}\n")
             if inspection.verdict == "rejected":
                 status = max(status, EXIT_REJECTED)
+        if html is not None:
+            steppers += of_capture(file, capture, catalog, native=native, compat=compat)
+    if html is not None and steppers:
+        save_page(html, ", ".join(map(shown_name, files)), steppers)
     return status
 
 
@@ -236,13 +250,10 @@ def _standard_input() -> bytes:
 
 
 def _load(file: str, provider: str) -> Capture:
+    api = cast("Provider | Literal['auto']", provider)
     if file == "-":
-        capture = Capture.from_bytes(_standard_input(), "standard input")
-    else:
-        capture = Capture.load(file)
-    if provider == "auto":
-        return capture
-    return Capture.from_bytes(capture.source, capture.name, provider, capture.form)  # type: ignore[arg-type]
+        return Capture.from_bytes(_standard_input(), "standard input", api)
+    return Capture.load(file, api)
 
 
 def as_text(inspection: Inspection) -> str:
@@ -270,6 +281,7 @@ def _text_lines(inspection: Inspection) -> Iterator[str]:
     if inspection.usage is not None:
         yield f"  usage    {_usage(inspection.usage)}"
     yield from (f"  note     {_in_brief(note)}" for note in inspection.notes)
+    yield from (f"  diagnosis {_in_brief(each.text)}" for each in inspection.diagnoses)
     titles = {check.name: check.title for check in CHECKS}
     for finding in inspection.findings:
         if finding.status != "waiting" and finding.check != inspection.check:

@@ -17,6 +17,7 @@ from agentlib.lab.frame import Frame
 from agentlib.lab.trace import Trace, build_trace
 from agentlib.providers.registry import PROVIDERS
 from agentlib.transport.capture import Capture
+from agentlib.transport.edits import chain
 
 Source: TypeAlias = Capture | str | Path
 
@@ -123,7 +124,8 @@ def captured_catalog(capture: Capture, response: int = 1) -> Catalog | None:
 
 def _title(capture: Capture, response: int) -> str:
     several = len(capture.responses) > 1
-    return f"{capture.name}, response {response}" if several else capture.name
+    name = f"{capture.name}{chain(capture.edits)}"
+    return f"{name}, response {response}" if several else name
 
 
 def _subtitle(capture: Capture, provider: str) -> str:

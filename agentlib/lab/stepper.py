@@ -1,15 +1,14 @@
 """The stepper: a replay as a widget, whose every step is already in the browser.
 
 A step costs no message to the kernel. The `index` trait follows the reader and drives the widget,
-so that a later cell can ask for the frame at which the reader stopped.
+so that a later cell can ask for the frame at which the reader stopped. The `edits` trait is what
+the reader changed in the stream to see what the gate says then: only that asks the kernel.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import zlib
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -20,31 +19,25 @@ from agentlib.assembly import Decision, Limits
 from agentlib.conversation import Catalog
 from agentlib.errors import ResponseFailure
 from agentlib.lab.frame import Frame
-from agentlib.lab.replay import Replay, Source
+from agentlib.lab.front_end import FRONT, SCRIPTS, deflated, front_script, front_style
+from agentlib.lab.replay import Replay, Source, captured_catalog
+from agentlib.lab.saved import SavedStepper, save_page
+from agentlib.lab.whatif import WhatIf, applied, checked
 from agentlib.lab.wire import to_wire
+from agentlib.transport.capture import Capture
+from agentlib.transport.edits import Edit, EditError
 
-FRONT = Path(__file__).with_name("front")
-# Each script uses the names of those before it; together they are one module.
-SCRIPTS = ("state.js", "page.js", "track.js", "detail.js", "stepper.js")
+__all__ = [
+    "FRONT",
+    "SCRIPTS",
+    "WIDGET_VIEW",
+    "Stepper",
+    "deflated",
+    "front_script",
+    "front_style",
+]
+
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
-
-
-def front_script() -> str:
-    """Return the widget's script as one module, whose default export has `render`."""
-    return "\n".join((FRONT / name).read_text(encoding="utf-8") for name in SCRIPTS)
-
-
-def front_style() -> str:
-    """Return the widget's style sheet."""
-    return (FRONT / "stepper.css").read_text(encoding="utf-8")
-
-
-def deflated(wire: dict[str, Any]) -> dict[str, Any]:
-    """Return a trace's wire form with `raw` packed as zlib does (RFC 1950), and `deflated` set.
-
-    Raw events repeat each other: they shrink to a tenth, for a kernel that is far away.
-    """
-    return {**wire, "raw": zlib.compress(wire["raw"], 1), "deflated": True}
 
 
 class Stepper(anywidget.AnyWidget):
@@ -55,6 +48,10 @@ class Stepper(anywidget.AnyWidget):
     is the step to open at. `index` counts events: 0 is before the first, and where the stream was
     cut, its end is one step more. An index outside is the nearest one inside.
 
+    `edits` is what was changed in the response, a list of [name, [arguments]] with the names of
+    Capture's methods, as [["cut", [7]], ["drop", [3]]]; it can be set, and the page sets it.
+    Setting one that cannot be made raises traitlets.TraitError and changes nothing.
+
     Raises what `Replay` raises: CaptureNotFound for a missing file, ValueError for a response that
     the capture does not have.
     """
@@ -64,6 +61,8 @@ class Stepper(anywidget.AnyWidget):
 
     trace: traitlets.Dict[str, Any] = traitlets.Dict().tag(sync=True)
     index: traitlets.Int[int, int] = traitlets.Int(0).tag(sync=True)
+    edits: traitlets.List[Any] = traitlets.List().tag(sync=True)
+    whatif: traitlets.Dict[str, Any] = traitlets.Dict().tag(sync=True)
 
     def __init__(
         self,
@@ -74,8 +73,17 @@ class Stepper(anywidget.AnyWidget):
         limits: Limits | None = None,
         index: int = 0,
     ) -> None:
-        self.replay = Replay(source, tools, response=response, limits=limits)
-        super().__init__(trace=deflated(to_wire(self.replay.trace)), index=index)
+        original = source if isinstance(source, Capture) else Capture.load(source)
+        replay = Replay(original, tools, response=response, limits=limits)
+        # The tools that were exposed stay the same, also where the event that echoes them is gone.
+        self._tools = tools if tools is not None else captured_catalog(original, response)
+        self._response, self._limits = response, limits
+        self._recorded = self.replay = replay
+        self._what_if = WhatIf(replay, replay, ())
+        self._answers = 0
+        super().__init__(
+            trace=deflated(to_wire(replay.trace)), index=index, whatif=self._what_if.wire()
+        )
 
     @traitlets.validate("index")
     def _clamp(self, proposal: dict[str, Any]) -> int:
@@ -85,9 +93,57 @@ class Stepper(anywidget.AnyWidget):
     def _follow(self, change: dict[str, Any]) -> None:
         self.replay.seek(change["new"])
 
+    @traitlets.validate("edits")
+    def _possible(self, proposal: dict[str, Any]) -> list[Any]:
+        try:
+            edits = self._checked(proposal["value"])
+        except EditError as error:
+            raise traitlets.TraitError(str(error)) from error
+        return [[edit.name, list(edit.arguments)] for edit in edits]
+
+    def _checked(self, asked: object) -> tuple[Edit, ...]:
+        edits = checked(asked, self._response)
+        applied(self._recorded.capture, edits)
+        return edits
+
+    @traitlets.observe("edits")
+    def _rebuild(self, change: dict[str, Any]) -> None:
+        edits = checked(change["new"], self._response)
+        index, replay = self.replay.index, self._recorded
+        if edits:
+            capture = applied(self._recorded.capture, edits)
+            options: dict[str, Any] = {"response": self._response, "limits": self._limits}
+            replay = Replay(capture, self._tools, **options)
+        replay.seek(index)
+        self.replay, self._what_if = replay, WhatIf(self._recorded, replay, edits)
+        with self.hold_sync():
+            self.trace = deflated(to_wire(replay.trace))
+            self.index = replay.index
+            self._answer()
+
+    def _answer(self, error: str = "") -> None:
+        self._answers += 1
+        self.whatif = {**self._what_if.wire(error), "answer": self._answers}
+
+    def set_state(self, sync_data: dict[str, Any]) -> None:
+        """Take what a page sends; edits that cannot be made are answered with the reason."""
+        try:
+            if "edits" in sync_data:
+                self._checked(sync_data["edits"])
+        except EditError as error:
+            sync_data = {name: value for name, value in sync_data.items() if name != "edits"}
+            self.send_state("edits")
+            self._answer(str(error))
+        super().set_state(sync_data)
+
     def _go(self, frame: Frame) -> Frame:
         self.index = frame.index
         return frame
+
+    @property
+    def capture(self) -> Capture:
+        """The capture as it is shown: with the edits, if there are any."""
+        return self.replay.capture
 
     @property
     def last(self) -> int:
@@ -133,14 +189,31 @@ class Stepper(anywidget.AnyWidget):
         """Go to the last step."""
         return self._go(self.replay.run())
 
-    @cached_property
+    def save_html(self, path: str | Path) -> Path:
+        """Write the stepper to one file that opens in any browser without a network.
+
+        It shows the response as it is now, with its edits, and opens at the current step. A file
+        that is there is replaced. Returns the path. Raises CannotSave.
+        """
+        code = f"edited: {self._what_if.code}" if self.edits else ""
+        text = "\n".join([self.replay.frame.text, *self._edits_lines()])
+        title = self._recorded.trace.title
+        heading = code or self.replay.trace.subtitle
+        saved = SavedStepper(heading, self.replay, self.index, text)
+        return save_page(path, title, [saved])
+
+    def _edits_lines(self) -> list[str]:
+        return [f"  {line}" for line in self._what_if.lines()]
+
+    @property
     def digest(self) -> str:
         """A digest of all that the widget can show: twelve hexadecimal digits."""
         text = json.dumps(self.trace, sort_keys=True, default=_sha256)
         return _sha256(text.encode())[:12]
 
     def __repr__(self) -> str:
-        return f"{self.frame.text}\n  trace    {self.replay.trace.count:,} events, {self.digest}"
+        trace = f"  trace    {self.replay.trace.count:,} events, {self.digest}"
+        return "\n".join([self.frame.text, *self._edits_lines(), trace])
 
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the frame as text and as HTML beside the live widget's view, and no metadata."""

@@ -23,7 +23,7 @@ from agentlib.conversation import Catalog
 from agentlib.errors import ResponseFailure
 from agentlib.gate import Finding
 from agentlib.jsonvalues import SURROGATE, SURROGATE_PAIR, has_surrogate, join_surrogates, visible
-from agentlib.lab.hasty import HastyAction, HastyAdapter
+from agentlib.lab.hasty import ActsAtItemDone, HastyAction
 from agentlib.lab.labels import label
 from agentlib.providers.fields import Native
 from agentlib.providers.reading import ResponseReader
@@ -184,7 +184,7 @@ class _Builder:
         self.provider = provider
         self.limits = limits
         self.reader = reader(report=self._observe)
-        self.hasty = HastyAdapter()
+        self.hasty = ActsAtItemDone()
         self.buffers: list[TracedBuffer] = []
         self.index_of: dict[Key, int] = {}
         self.reasoning: dict[Key, list[str]] = {}
@@ -225,7 +225,7 @@ class _Builder:
         self.roles.append(NOT_READ if ended else OTHER)
         self.touched.append(-1)
         self.sizes.append(0)
-        self.hasty.accept(number, native)
+        self.hasty.accept(native)
         try:
             decision = self.reader.accept(native)
         except ResponseFailure as failure:

@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html import escape
+from typing import Any
 
 from agentlib.jsonvalues import printable
 from agentlib.lab.frame import Frame
@@ -101,6 +102,18 @@ class Verdict:
             f'<div style="border-left:4px solid {color};padding:2px 0 2px 10px;max-width:60rem">'
             f"<strong>{escape(self._heading())}</strong><table>{rows}</table></div>"
         )
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
+        """Return the view that a live page shows: the verdict, and a stepper at the event."""
+        if self.capture is None:
+            return {}
+        from ipywidgets import HTML, VBox
+
+        from agentlib.lab.stepper import WIDGET_VIEW, Stepper
+
+        box = VBox([HTML(self._repr_html_()), Stepper(self.capture, index=self.event or 0)])
+        view = {"version_major": 2, "version_minor": 0, "model_id": box.model_id}
+        return {WIDGET_VIEW: view}
 
 
 @dataclass(frozen=True, repr=False)

@@ -1,38 +1,34 @@
 """Captures: recorded streams, from a file, from bytes or from a list of events.
 
-A capture keeps its source bytes, so that saving one writes the same bytes back. It never decides
-what a response may do: it says what was recorded, and where reading had to stop. A recording may
-hold several responses, one after the other; the events of each API tell them apart.
+A capture of a stream keeps its source bytes, so that saving one writes the same bytes back, but
+for the secrets in it. Of a recording that holds more, such as a browser's, it keeps the streams.
+It never decides what a response may do: it says what was recorded, and where reading had to stop.
+A recording may hold several responses; the events of each API tell them apart.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import chain as joined
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from agentlib.errors import AgentlibError
-from agentlib.jsonvalues import SURROGATE, thaw
+from agentlib.jsonvalues import thaw
 from agentlib.transport.boundaries import Provider, Start, detect_provider, find_starts
-from agentlib.transport.diagnosis import head, is_one_document, what_it_is
-from agentlib.transport.sse import (
-    BOM,
-    MAX_EVENT_BYTES,
-    EventStreamDecoder,
-    EventStreamError,
-    ServerSentEvent,
-    bad_utf8,
-    decode_event,
-    too_large,
-)
+from agentlib.transport.edits import Edit, chain, edited
+from agentlib.transport.exchanges import MAX_NAMED, Part
+from agentlib.transport.readings import Item, Reading, read_part
+from agentlib.transport.recordings import join_parts, open_recording
+from agentlib.transport.redaction import Redactor
+from agentlib.transport.sse import BOM
+from agentlib.transport.writing import as_block, written
 
 Form: TypeAlias = Literal["sse", "jsonl", "events"]
 LINE_SUFFIXES = (".jsonl", ".ndjson")
-_SPACE = b" \t\r\n"
+CUT_BY_NEXT = "the next response begins before this one has ended"
 
 
 class CaptureNotFound(AgentlibError):
@@ -57,6 +53,7 @@ class CapturedResponse:
 
     `fault` says in one sentence why reading stopped, at event number `len(events) + 1`, or is
     None. `done_marker` is whether `[DONE]` stood among its events. `notes` are for a reader.
+    `tools` is the catalog of its request, as the API writes it, where that was recorded too.
     """
 
     number: int
@@ -64,6 +61,7 @@ class CapturedResponse:
     fault: str | None = None
     done_marker: bool = False
     notes: tuple[str, ...] = ()
+    tools: list[dict[str, Any]] | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -71,7 +69,11 @@ class Capture:
     """A recorded stream: make one with `load`, `from_bytes` or `from_events`.
 
     `responses` has at least one entry. `comments` are the comment lines of an event stream; in
-    the fixtures the first says that they are authored and what they show.
+    the fixtures the first says that they are authored and what they show. `edits` are what was
+    done to it since it was recorded.
+
+    The methods from `cut` to `replace` return a new capture, edited in the response of this number.
+    They raise EditError where there is no such event or text.
     """
 
     name: str
@@ -80,13 +82,20 @@ class Capture:
     responses: tuple[CapturedResponse, ...]
     comments: tuple[str, ...] = ()
     form: Form = "sse"
+    edits: tuple[Edit, ...] = ()
 
     @classmethod
-    def load(cls, path: str | Path, provider: Provider | Literal["auto"] = "auto") -> Capture:
-        """Read a file: `.sse` is an event stream; of any other, its first character tells.
+    def load(
+        cls,
+        path: str | Path,
+        provider: Provider | Literal["auto"] = "auto",
+        *,
+        redact: bool = True,
+    ) -> Capture:
+        """Read a file: a recording of any kind that `from_bytes` knows.
 
-        Raises CaptureNotFound where there is no such file, or it cannot be opened. Whatever is
-        in the file, it is a capture: see `from_bytes`.
+        A stream in `.sse` is an event stream; of any other, its first character tells. Raises
+        CaptureNotFound where there is no such file, or it cannot be opened.
         """
         path = Path(path)
         try:
@@ -95,9 +104,8 @@ class Capture:
             raise CaptureNotFound(f"there is no file {path}") from error
         except OSError as error:
             raise CaptureNotFound(f"cannot read {path}: {error.strerror}") from error
-        return cls.from_bytes(
-            source, path.stem, provider, "sse" if path.suffix == ".sse" else "auto"
-        )
+        form: Literal["sse", "auto"] = "sse" if path.suffix == ".sse" else "auto"
+        return cls.from_bytes(source, path.stem, provider, form, redact=redact)
 
     @classmethod
     def from_bytes(
@@ -106,18 +114,27 @@ class Capture:
         name: str = "capture",
         provider: Provider | Literal["auto"] = "auto",
         form: Literal["sse", "jsonl", "auto"] = "auto",
+        *,
+        redact: bool = True,
     ) -> Capture:
         """Read recorded bytes: an event stream, or JSON lines where they begin as JSON does.
+
+        Also what holds such streams: a recording of curl, a browser's archive (HAR), a cassette
+        of VCR, each with gzip or without. Secrets are replaced unless `redact` is False. What was
+        redacted, left out or not understood is said in the notes.
 
         Never raises for what the bytes hold. Where they are no stream at all, the only response
         has no event and a `fault` that says what they are instead.
         """
-        if form == "auto":
-            form = "jsonl" if head(source).startswith((b"{", b"[")) else "sse"
-        reading = _read_lines(source) if form == "jsonl" else _read_stream(source)
-        if not reading.items:
-            reading.fault = what_it_is(source) or reading.fault
-        return cls._build(name, provider, form, source, reading)
+        recording = open_recording(source, form)
+        redactor = Redactor(recording.headers) if redact else None
+        readings = [read_part(part, redactor) for part in recording.parts]
+        parts = [reading.part for reading in readings]
+        source = parts[0].body if recording.whole else join_parts(parts)
+        said = redactor.note if redactor is not None else None
+        notes = [*recording.notes, *([said] if said else [])]
+        kind: Form = parts[0].form if recording.whole else "sse"
+        return cls._build(name, provider, kind, source, readings, notes)
 
     @classmethod
     def from_events(
@@ -131,8 +148,8 @@ class Capture:
         The events are copied. Raises EventStreamError where one cannot be written as strict JSON.
         """
         items = [_written(event, number) for number, event in enumerate(events, 1)]
-        source = b"".join(_as_block(item) for item in items)
-        return cls._build(name, provider, "events", source, _Reading([*items]))
+        source = b"".join(as_block(*item) for item in items)
+        return cls._build(name, provider, "events", source, [Reading(Part(b"", "sse"), [*items])])
 
     @classmethod
     def _build(
@@ -141,14 +158,19 @@ class Capture:
         provider: Provider | Literal["auto"],
         form: Form,
         source: bytes,
-        reading: _Reading,
+        readings: Sequence[Reading],
+        notes: Sequence[str] = (),
     ) -> Capture:
-        natives = [item.data if item is not None else None for item in reading.items]
         if provider == "auto":
-            provider = detect_provider(native for native in natives if native is not None)
-        starts = find_starts(provider, natives)
+            provider = detect_provider(joined.from_iterable(r.natives for r in readings))
+        responses: list[CapturedResponse] = []
+        for reading in _speaking(provider, readings):
+            starts = find_starts(provider, reading.positions)
+            responses += _responses(reading, starts, len(responses))
+        if notes:
+            responses[0] = replace(responses[0], notes=(*notes, *responses[0].notes))
         comments = _comments(source) if form == "sse" else ()
-        return cls(name, provider, source, _responses(reading, starts), comments, form)
+        return cls(name, provider, source, tuple(responses), comments, form)
 
     @property
     def events(self) -> tuple[CapturedEvent, ...]:
@@ -161,17 +183,22 @@ class Capture:
         return tuple(note for response in self.responses for note in response.notes)
 
     def catalog_json(self, response_number: int = 1) -> list[dict[str, Any]] | None:
-        """Return a copy of the tools that this response's `response.created` echoes, or None."""
-        for event in self.responses[response_number - 1].events:
+        """Return a copy of the tools that the request of this response exposed, or None.
+
+        They are those that its `response.created` echoes, or those of the request itself, where
+        the recording has it.
+        """
+        response = self.responses[response_number - 1]
+        for event in response.events:
             body = event.data.get("response")
             if event.data.get("type") == "response.created" and isinstance(body, dict):
                 tools = body.get("tools")
                 if isinstance(tools, list) and all(isinstance(tool, dict) for tool in tools):
                     return [thaw(tool) for tool in tools]
-        return None
+        return thaw(response.tools) if response.tools is not None else None
 
     def save(self, path: str | Path) -> None:
-        """Write the capture to a file: the same bytes that it was read from.
+        """Write the capture to a file: the same bytes that it was read from, without the secrets.
 
         One that was made of events is written as JSON lines where the file's suffix is `.jsonl`
         or `.ndjson`, and as an event stream otherwise.
@@ -183,125 +210,89 @@ class Capture:
             source = b"".join(b"%b\n" % event.raw.encode() for event in events)
         path.write_bytes(source)
 
+    def cut(self, after: int, *, response: int = 1) -> Capture:
+        """End the stream after event `after`; 0 leaves nothing."""
+        return edited(self, Edit("cut", (after,), response))
+
+    def drop(self, event: int, *, response: int = 1) -> Capture:
+        """Leave out an event."""
+        return edited(self, Edit("drop", (event,), response))
+
+    def double(self, event: int, *, response: int = 1) -> Capture:
+        """Send an event twice."""
+        return edited(self, Edit("double", (event,), response))
+
+    def swap(self, event: int, *, response: int = 1) -> Capture:
+        """Send an event after the one that follows it."""
+        return edited(self, Edit("swap", (event,), response))
+
+    def edit(self, event: int, fragment: str, *, response: int = 1) -> Capture:
+        """Send another fragment of text or arguments in an event, in its API's own place."""
+        return edited(self, Edit("edit", (event, fragment), response))
+
+    def stop(self, reason: str, *, response: int = 1) -> Capture:
+        """Let the response stop for another reason, one of its API's own: see edits.REASONS."""
+        return edited(self, Edit("stop", (reason,), response))
+
+    def replace(
+        self, old: str, new: str, event: int | None = None, *, response: int = 1
+    ) -> Capture:
+        """Replace a piece of the JSON text, as it was sent, of one event or of every event."""
+        return edited(self, Edit("replace", (old, new, event), response))
+
     def __repr__(self) -> str:
+        if self.edits:
+            return f"capture({self.name!r}){chain(self.edits)}"
         counts = ", ".join(str(len(response.events)) for response in self.responses)
         return f"Capture({self.name!r}, {self.provider!r}, events: {counts})"
 
 
-class _Item(NamedTuple):
-    data: dict[str, Any]
-    raw: str
+def _speaking(provider: Provider, readings: Sequence[Reading]) -> Sequence[Reading]:
+    # One capture has one API: what speaks another is named, where it stands for itself.
+    apis = [detect_provider(reading.natives) for reading in readings]
+    own = [r for r, api in zip(readings, apis, strict=True) if api in (provider, "unknown")]
+    if not own or len(own) == len(readings):
+        return readings
+    others = [
+        f'{reading.part.where} speaks another API: read it with the provider "{api}"'
+        for reading, api in zip(readings, apis, strict=True)
+        if api not in (provider, "unknown")
+    ]
+    part = own[0].part
+    own[0].part = part._replace(notes=(*part.notes, *others[:MAX_NAMED]))
+    return own
 
 
-@dataclass(slots=True)
-class _Reading:
-    """What was read of a source: its events, None for each `[DONE]`, and why reading stopped."""
-
-    items: list[_Item | None] = field(default_factory=list)
-    fault: str | None = None
-    dropped: int = 0
-
-    def take(self, events: Iterable[ServerSentEvent]) -> None:
-        """Decode the events up to the first that fails."""
-        try:
-            for event in events:
-                if event.done:
-                    self.items.append(None)
-                elif not event.empty:
-                    self.items.append(_Item(decode_event(event), event.data))
-        except EventStreamError as error:
-            self.fault = error.reason
-
-
-def _read_stream(source: bytes) -> _Reading:
-    decoder = EventStreamDecoder(MAX_EVENT_BYTES)
-    reading = _Reading()
-    fault = None
-    try:
-        events: Sequence[ServerSentEvent] = decoder.feed(source)
-        decoder.end()
-    except EventStreamError as error:
-        events, fault = error.events, error.reason
-    reading.take(events)
-    reading.fault = reading.fault or fault
-    reading.dropped = decoder.dropped
-    return reading
-
-
-def _read_lines(source: bytes) -> _Reading:
-    # LF or CRLF ends a line, the last one may lack its end; a blank line is none.
-    lines = [line for line in source.removeprefix(BOM).split(b"\n") if line.strip(_SPACE)]
-    reading = _Reading()
-    if not is_one_document(source, lines):
-        reading.take(_decoded(line, number) for number, line in enumerate(lines, 1))
-    return reading
-
-
-def _decoded(line: bytes, number: int) -> ServerSentEvent:
-    if len(line) > MAX_EVENT_BYTES:
-        raise EventStreamError(too_large(MAX_EVENT_BYTES), event=number)
-    try:
-        text = line.decode()
-    except UnicodeDecodeError as error:
-        raise EventStreamError(bad_utf8(error), event=number) from error
-    return ServerSentEvent("", text.removesuffix("\r"), number)
-
-
-def _responses(reading: _Reading, starts: Sequence[Start]) -> tuple[CapturedResponse, ...]:
+def _responses(reading: Reading, starts: Sequence[Start], before: int) -> list[CapturedResponse]:
     edges = [0, *(start.position for start in starts), len(reading.items)]
     cuts = [*(start.cut for start in starts), False]
     responses = []
+    said = [*reading.notes()]
     for number, ((first, after), cut) in enumerate(zip(pairwise(edges), cuts, strict=True), 1):
         items = reading.items[first:after]
         events = [item for item in items if item is not None]
         last = number == len(cuts)
-        notes = ["the next response begins before this one has ended"] if cut else []
+        notes = said if number == 1 else []
+        notes = [*notes, *([CUT_BY_NEXT] if cut else [])]
         if last and reading.dropped:
             notes.append(f"an unfinished event of {reading.dropped:,} bytes at the end is dropped")
         responses.append(
             CapturedResponse(
-                number=number,
+                number=before + number,
                 events=tuple(CapturedEvent(n, *item) for n, item in enumerate(events, 1)),
                 fault=reading.fault if last else None,
                 done_marker=len(events) < len(items),
                 notes=tuple(notes),
+                tools=reading.part.tools,
             )
         )
-    return tuple(responses)
+    return responses
 
 
-def _plain(value: object) -> dict[Any, Any]:
-    if isinstance(value, Mapping):
-        return dict(value)
-    raise TypeError(f"{type(value).__name__} is no JSON value")
-
-
-_ENCODER = json.JSONEncoder(
-    ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_plain
-)
-
-
-def _written(event: Mapping[str, Any] | CapturedEvent, number: int) -> _Item:
-    data = event.data if isinstance(event, CapturedEvent) else event
-    try:
-        raw = _ENCODER.encode(data)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise EventStreamError(f"it cannot be written as JSON: {error}", event=number) from error
-    if isinstance(event, CapturedEvent) and "\n" not in event.raw and "\r" not in event.raw:
-        with suppress(EventStreamError):
-            received = decode_event(ServerSentEvent("", event.raw, number))
-            if _ENCODER.encode(received) == raw:
-                return _Item(received, event.raw)
-    if SURROGATE.search(raw):
-        raw = json.dumps(json.loads(raw), separators=(",", ":"))
-    return _Item(decode_event(ServerSentEvent("", raw, number)), raw)
-
-
-def _as_block(item: _Item) -> bytes:
-    kind = item.data.get("type")
-    plain = isinstance(kind, str) and kind.isascii() and kind.isprintable()
-    named = f"event: {kind}\n" if plain else ""
-    return f"{named}data: {item.raw}\n\n".encode()
+def _written(event: Mapping[str, Any] | CapturedEvent, number: int) -> Item:
+    if isinstance(event, CapturedEvent):
+        return Item(*written(event.data, number, event.raw))
+    return Item(*written(event, number))
 
 
 def _comments(source: bytes) -> tuple[str, ...]:

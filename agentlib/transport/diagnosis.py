@@ -11,14 +11,16 @@ from agentlib.transport.sse import BOM
 
 _SPACE = b" \t\r\n"
 _MAGIC = (
-    (b"\x1f\x8b", "this is compressed with gzip: unpack it first"),
+    (b"\x1f\x8b", "this is compressed with gzip, and cannot be unpacked"),
     (b"PK\x03\x04", "this is a zip archive: unpack it first"),
     (b"\xff\xfe", "this is UTF-16 text: save it as UTF-8"),
     (b"\xfe\xff", "this is UTF-16 text: save it as UTF-8"),
 )
 # A line that only an event stream begins with: a comment, or a field of the standard.
 _STREAM_LINE = re.compile(rb"(?:data|event|id|retry)?(?::|[\r\n]|\Z)")
-_HTML = re.compile(rb"<(?:!doctype\s+html|html|head|body|title)\b", re.IGNORECASE)
+_HTML = re.compile(
+    rb"(?:<!--[^>]*-->\s*)?<(?:!doctype\s+html|html|head|body|title)\b", re.IGNORECASE
+)
 
 
 def head(source: bytes) -> bytes:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, TypeAlias
 
 from agentlib.transport.loopback_replies import HEAD, Fault, Reply
 from agentlib.transport.loopback_requests import Refused, Request, read_request, refuse_unknown
@@ -32,10 +32,14 @@ MAX_CONNECTIONS = 64
 MAX_LIFE_SECONDS = 600.0
 
 
+Plan: TypeAlias = Reply | Iterable[Reply] | Callable[[Request], Reply]
+
+
 class LoopbackServer:
     """Answers the n-th request by the n-th reply of its plan, and later ones by the last.
 
-    A request that is no JSON object posted to one of PATHS is answered 4xx, outside the plan.
+    A request that is no JSON object posted to one of PATHS is answered 4xx, outside the plan. A
+    plan may also be a function from any request to its reply, called in a thread of the server.
     Enter it once, with a plain `with`; leaving it ends every connection and joins every thread.
 
     `requests` are those received, without their headers. `opened` counts the connections
@@ -45,9 +49,11 @@ class LoopbackServer:
     is how many now wait in a stall.
     """
 
-    def __init__(self, plan: Reply | Iterable[Reply], *, life: float = MAX_LIFE_SECONDS) -> None:
-        self.plan = (plan,) if isinstance(plan, Reply) else tuple(plan)
-        if not self.plan:
+    def __init__(self, plan: Plan, *, life: float = MAX_LIFE_SECONDS) -> None:
+        self._choose = plan if callable(plan) else None
+        replies = () if callable(plan) else plan
+        self.plan = (replies,) if isinstance(replies, Reply) else tuple(replies)
+        if not self.plan and self._choose is None:
             raise ValueError("expected at least one reply")
         self.requests: list[Request] = []
         self.opened = 0
@@ -178,11 +184,14 @@ class LoopbackServer:
 
     def _take(self, request: Request) -> Reply:
         with self._changed:
-            self.requests.append(replace(request, number=len(self.requests) + 1))
+            request = replace(request, number=len(self.requests) + 1)
+            self.requests.append(request)
             self._changed.notify_all()
-            refuse_unknown(request)
-            self._planned += 1
-            return self.plan[min(self._planned, len(self.plan)) - 1]
+            if self._choose is None:
+                refuse_unknown(request)
+                self._planned += 1
+                return self.plan[min(self._planned, len(self.plan)) - 1]
+        return self._choose(request)
 
     def _note_stall(self, change: int) -> None:
         with self._changed:

@@ -1,16 +1,25 @@
-"""Record a live stream: its bytes, and nothing else.
+"""Record live streams: their bytes, and nothing else.
 
-No header, key or address gets here, since a recorder sees only the body; where a server echoes a
-secret in the body, it is replaced.
+    with Recorder("capture.sse", [key]) as recorder:
+        http_client = openai.DefaultAsyncHttpxClient(event_hooks=recorder.hooks())
+        client = openai.AsyncOpenAI(api_key=key, http_client=http_client)
+
+That is all that the OpenAI SDK needs, and any client of httpx takes the same `event_hooks`. No
+header, key or address gets here, since a recorder sees only the bodies; where a server echoes a
+secret in one, it is replaced.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import aclosing, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, Self
+from typing import Any, BinaryIO, Self
+
+from agentlib.transport.exchanges import STREAM_TYPES, read_object, tools_of
+from agentlib.transport.recordings import mark
 
 REDACTED = "[redacted]"
 
@@ -29,6 +38,54 @@ class Recorder:
         self._redactor = _Redactor(secrets)
         self._part = self.path.with_name(f"{self.path.name}.part")
         self._file: BinaryIO | None = None
+        self._answers = 0
+
+    def hooks(self, *, sync: bool = False) -> dict[str, list[Callable[[Any], Any]]]:
+        """Return the `event_hooks` of an httpx client that records every stream it receives.
+
+        `sync` is for a client that is not async. Each answer begins with a comment that says its
+        number and the tools that its request exposed. The client is used inside the `with`.
+        """
+        return {"response": [self._attach_sync if sync else self._attach]}
+
+    async def _attach(self, response: Any) -> None:
+        # By the method that the SDK and httpx read every body through, unpacked.
+        read = response.aiter_bytes
+
+        async def aiter_bytes(*sizes: int | None) -> AsyncIterator[bytes]:
+            async with aclosing(read(*sizes)) as chunks:
+                async for chunk in chunks:
+                    self(chunk)
+                    yield chunk
+
+        if self._begin(response):
+            response.aiter_bytes = aiter_bytes
+
+    def _attach_sync(self, response: Any) -> None:
+        read = response.iter_bytes
+
+        def iter_bytes(*sizes: int | None) -> Iterator[bytes]:
+            for chunk in read(*sizes):
+                self(chunk)
+                yield chunk
+
+        if self._begin(response):
+            response.iter_bytes = iter_bytes
+
+    def _begin(self, response: Any) -> bool:
+        from agentlib.transport.redaction import Redactor
+
+        kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind not in STREAM_TYPES:
+            return False
+        tools = None
+        with suppress(RuntimeError):  # the body of a request may be a stream too
+            tools = tools_of(read_object(response.request.content))
+        self._answers += 1
+        # What was cut before it may have ended inside a line.
+        between = b"\n" if self._answers > 1 else b""
+        self(between + mark(f"answer {self._answers}", Redactor().value(tools)))
+        return True
 
     def __enter__(self) -> Self:
         """Open the file; raises OSError where it cannot be written."""

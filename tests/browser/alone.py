@@ -1,43 +1,39 @@
-"""A stepper in a page of its own: the same script and style, and a model that is a plain object."""
+"""A stepper in a page of its own: the same script and style, and the model of a saved page.
 
-import base64
-import json
+Unlike a saved page it lets a test look inside, and drive the model as a kernel would.
+"""
 
+from agentlib.lab.front_end import SAVED_SCRIPT, deflated, front_script, front_style, read_front
 from agentlib.lab.replay import Replay
-from agentlib.lab.stepper import deflated, front_script, front_style
+from agentlib.lab.saved import data
 from agentlib.lab.wire import to_wire
 
 PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>stepper</title>
 <style>{style}</style>
 <style>:root {{ color-scheme: light dark; }} body {{ margin: 16px; }}</style>
 <body><main id="place"></main>
-<script type="application/json" id="trace">{trace}</script>
+<script type="application/json" id="values">{values}</script>
 <script type="module">
 {script}
-const bytes = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-const revive = (name, value) => (value?.bytes === undefined ? value : bytes(value.bytes));
-const values = {{
-    index: {index}, trace: JSON.parse(document.getElementById("trace").textContent, revive),
+const values = readSaved(document.getElementById("values").textContent);
+window.asked = [];
+window.model = plainModel(values, (index) => {{
+    window.saved = index;
+    window.asked.push(values.edits);
+}});
+window.state = {{
+    readSaved, stateAt, nextChange, previousChange, pieces, plain, indentJson, clip,
 }};
-const listeners = {{}};
-window.model = {{
-    get: (name) => values[name],
-    set(name, value) {{ values[name] = value; listeners[`change:${{name}}`]?.(); }},
-    on: (event, listener) => {{ listeners[event] = listener; }},
-    save_changes() {{ window.saved = values.index; }},
-}};
-window.state = {{ stateAt, nextChange, previousChange, pieces, plain, indentJson, clip }};
 window.trace = readTrace(values.trace);
 window.cleanup = render({{ model: window.model, el: document.getElementById("place") }});
 </script>"""
 
 
-def page_of(wire, index=0):
-    """Return an HTML page that holds a stepper on `wire`."""
-    trace = json.dumps(wire, default=lambda data: {"bytes": base64.b64encode(data).decode()})
-    return PAGE.format(
-        style=front_style(), script=front_script(), trace=trace.replace("<", "\\u003c"), index=index
-    )
+def page_of(wire, index=0, **values):
+    """Return an HTML page that holds a stepper on `wire`; `values` are more traits of its model."""
+    values = data({"trace": wire, "index": index, "edits": [], **values})
+    script = f"{front_script()}\n{read_front(SAVED_SCRIPT)}"
+    return PAGE.format(style=front_style(), script=script, values=values)
 
 
 class Alone:
@@ -59,9 +55,9 @@ class Alone:
         self.show(deflated(wire) if packed else wire, min(index, replay.last))
         return replay
 
-    def show(self, wire, index=0):
+    def show(self, wire, index=0, **values):
         """Show a trace and wait for its first row."""
-        self.file.write_text(page_of(wire, index), encoding="utf-8")
+        self.file.write_text(page_of(wire, index, **values), encoding="utf-8")
         self.page.goto(self.file.as_uri())
         self.page.wait_for_selector(".ags-row")
 

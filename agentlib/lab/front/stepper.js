@@ -25,7 +25,8 @@ function player(tick, rate, changed) {
 }
 
 function keyAction(event, actions) {
-  if (event.ctrlKey || event.altKey || event.metaKey || event.target.matches("select")) return null;
+  if (event.ctrlKey || event.altKey || event.metaKey) return null;
+  if (event.target.matches("select, textarea")) return null;
   const { key, shiftKey } = event;
   if (key === "ArrowRight") return shiftKey ? actions.change : actions.step;
   if (key === "ArrowLeft") return shiftKey ? actions.backChange : actions.back;
@@ -39,13 +40,11 @@ function keyAction(event, actions) {
   return null;
 }
 
-// The entry. Of the model it uses get, on, set and save_changes, so that a page without a kernel
-// can stand in for one.
-function render({ model, el }) {
-  const trace = readTrace(model.get("trace"));
-  const id = `ags-${Math.random().toString(36).slice(2)}`;
-  let k = clamp(model.get("index"), trace.last), saved = k;
-  let frame = 0, telling = 0, alive = true;
+// One trace in the page: its panels above and below the what-if row, and the step that they show.
+// `painted` is called after each frame; `room` is what the page remembers of its size.
+function openView(wire, start, id, room, painted) {
+  const trace = readTrace(wire);
+  let k = clamp(start, trace.last), frame = 0, alive = true;
 
   function move(to) {
     k = clamp(to, trace.last);
@@ -77,74 +76,116 @@ function render({ model, el }) {
   const body = make("div", "body", list.root, detail);
   const help = make("div", "help",
     "keys: ← → step · shift ← → change · home end · space plays");
-  const root = make("div", "root", head.root, make("div", "track", time.root, scrub.root), body,
-    ...below.map((panel) => panel.root), help, spoken.spoken);
 
   function paint() {
     frame = 0;
     if (!alive) return;
     const state = stateAt(trace, k);
-    root.dataset.gate = state.gate.state;
     for (const panel of panels) panel.paint(state);
+    painted(state, trace);
+  }
+
+  // The list and the timeline follow the room that they get; the body keeps its greatest height.
+  const sizes = new ResizeObserver((entries) => {
+    for (const { target, contentRect } of entries) {
+      if (target === list.box) list.resize(contentRect.height);
+      else if (target === time.root) {
+        if (contentRect.width !== room.width) { room.tallest = 0; body.style.minHeight = ""; }
+        room.width = contentRect.width;
+        time.resize(room.width);
+      } else if (contentRect.height > room.tallest) {
+        room.tallest = contentRect.height;
+        keepHeight();
+      }
+    }
+    move(k);
+  });
+  const keepHeight = () => { body.style.minHeight = `${Math.min(room.tallest, 900)}px`; };
+  if (!trace.raw) unpackRaw(wire).then((raw) => { trace.raw = raw; move(k); });
+  return {
+    above: [head.root, make("div", "track", time.root, scrub.root)],
+    below: [body, ...below.map((panel) => panel.root), help, spoken.spoken],
+    actions,
+    seek,
+    trace,
+    now: () => k,
+    // Once its nodes are in the page.
+    begin() {
+      if (room.tallest) keepHeight();
+      for (const node of [list.box, time.root, detail]) sizes.observe(node, { box: "border-box" });
+      paint();
+    },
+    close() {
+      alive = false;
+      play.stop();
+      spoken.stop();
+      sizes.disconnect();
+      cancelAnimationFrame(frame);
+    },
+  };
+}
+
+// The entry. Of the model it uses get, on, set and save_changes, so that a page without a kernel
+// can stand in for one.
+function render({ model, el }) {
+  const id = `ags-${Math.random().toString(36).slice(2)}`;
+  const room = { tallest: 0, width: 0 };
+  const above = make("div", "part"), below = make("div", "part");
+  const whatIf = whatIfPanel(model, (k) => view.seek(k));
+  const root = make("div", "root", above, whatIf.root, below);
+  let view = null, saved = 0, telling = 0, alive = true;
+
+  function painted(state, trace) {
+    root.dataset.gate = state.gate.state;
+    whatIf.paint(state, trace);
     // The kernel is told after the frame, not within it.
-    if (k !== saved && !telling) telling = setTimeout(tell);
+    if (state.k !== saved && !telling) telling = setTimeout(tell);
   }
 
   function tell() {
     telling = 0;
-    if (k === saved) return;
-    saved = k;
-    model.set("index", k);
+    if (view.now() === saved) return;
+    saved = view.now();
+    model.set("index", saved);
     model.save_changes();
+  }
+
+  // The row between the parts stays where it is, and so does the focus within it.
+  function show(start) {
+    const focused = [above, below].some((part) => part.contains(document.activeElement));
+    view?.close();
+    view = openView(model.get("trace"), start, id, room, painted);
+    above.replaceChildren(...view.above);
+    below.replaceChildren(...view.below);
+    root.setAttribute("aria-label", `stepper: ${plain(clip(view.trace.title, 120))}`);
+    view.begin();
+    if (focused) root.focus({ preventScroll: true });
   }
 
   root.className = "ags";
   root.tabIndex = 0;
   root.dataset.lmSuppressShortcuts = "true";
   root.setAttribute("role", "group");
-  root.setAttribute("aria-label", `stepper: ${plain(clip(trace.title, 120))}`);
   root.addEventListener("keydown", (event) => {
-    const action = keyAction(event, actions);
+    const action = keyAction(event, view.actions);
     if (!action) return;
     event.preventDefault();
     event.stopPropagation();
     action();
   });
   model.on("change:index", () => {
-    const to = clamp(model.get("index"), trace.last);
+    const to = clamp(model.get("index"), view.trace.last);
     if (!alive || to === saved) return;
     saved = to;
-    seek(to);
+    view.seek(to);
   });
-
-  // The list and the timeline follow the room that they get; the body keeps its greatest height.
-  let tallest = 0, width = 0;
-  const sizes = new ResizeObserver((entries) => {
-    for (const { target, contentRect } of entries) {
-      if (target === list.box) list.resize(contentRect.height);
-      else if (target === time.root) {
-        if (contentRect.width !== width) { tallest = 0; body.style.minHeight = ""; }
-        width = contentRect.width;
-        time.resize(width);
-      } else if (contentRect.height > tallest) {
-        tallest = contentRect.height;
-        body.style.minHeight = `${Math.min(tallest, 900)}px`;
-      }
-    }
-    move(k);
-  });
-  if (!trace.raw) {
-    unpackRaw(model.get("trace")).then((raw) => { trace.raw = raw; move(k); });
-  }
+  model.on("change:trace", () => { if (alive) show(view.now()); });
   el.append(root);
-  for (const node of [list.box, time.root, detail]) sizes.observe(node, { box: "border-box" });
-  paint();
+  saved = model.get("index");
+  show(saved);
   return () => {
     alive = false;
-    play.stop();
-    spoken.stop();
-    sizes.disconnect();
-    cancelAnimationFrame(frame);
+    view.close();
     clearTimeout(telling);
   };
 }

@@ -8,7 +8,6 @@ from typing import Any
 
 from agentlib.lab.checking import Exercise, Outcome, Trial, Wrong
 from agentlib.lab.compose import composed
-from agentlib.lab.damage import replace
 from agentlib.lab.scenarios import capture
 from agentlib.transport.capture import Capture
 
@@ -91,8 +90,8 @@ def _judge_pending(
 def _trials() -> Iterator[Trial]:
     edit, two = capture("success_2_edit"), capture("interleaved")
     # Call IDs that look like the other call's item ID: only the table tells them apart.
-    crossed = replace(replace(two, "call_read_1", "fc_two"), "call_read_2", "fc_one")
-    crossed = replace(replace(crossed, '"fc_1"', '"fc_one"'), '"fc_2"', '"fc_two"')
+    crossed = two.replace("call_read_1", "fc_two").replace("call_read_2", "fc_one")
+    crossed = crossed.replace('"fc_1"', '"fc_one"').replace('"fc_2"', '"fc_two"')
     crossed = Capture.from_events(crossed.events, "crossed IDs", "responses")
     named = (capture("text_only"), edit, two, capture("disconnect_mid_arguments"))
     three = composed("three calls", ("list", "{}"), ("read", '{"path": "a"}'), ("test", "{}"))
@@ -100,7 +99,7 @@ def _trials() -> Iterator[Trial]:
         for count in range(len(stream.events) + 1):
             yield _trial(stream, count, hostile=stream is crossed)
     for wrong in ("fc_7", "call_edit_1"):
-        lost = replace(edit, '"item_id":"fc_2"', f'"item_id":"{wrong}"', event=13)
+        lost = edit.replace('"item_id":"fc_2"', f'"item_id":"{wrong}"', event=13)
         lost = Capture.from_events(lost.events, f"a fragment of {wrong}", "responses")
         for count in range(13, len(lost.events) + 1):
             yield _trial(lost, count, unknown=wrong, hostile=True)

@@ -7,7 +7,6 @@ from copy import deepcopy
 from typing import Any
 
 from agentlib.lab.checking import Exercise, Outcome, Trial, Wrong, listed
-from agentlib.lab.damage import replace
 from agentlib.lab.scenarios import capture
 from agentlib.transport.capture import Capture
 
@@ -89,9 +88,9 @@ def _trial(stream: Capture, count: int, *, hostile: bool) -> Trial:
 def _damaged() -> Iterator[Capture]:
     edit, failed, incomplete = map(capture, ("success_2_edit", "failed", "incomplete"))
     whole = edit.events
-    alias = replace(edit, '"response.completed"', '"response.done"', event=18)
+    alias = edit.replace('"response.completed"', '"response.done"', event=18)
     yield Capture.from_events(alias.events, "another API's word", "responses")
-    wrong = replace(edit, '"completed","error":null', '"completed","error":{"code":"x"}', event=18)
+    wrong = edit.replace('"completed","error":null', '"completed","error":{"code":"x"}', event=18)
     yield Capture.from_events(wrong.events, "completed with an error", "responses")
     for name, stopped in (("failed", failed), ("incomplete", incomplete)):
         glued = [*(event.data for event in stopped.events), whole[-1].data]

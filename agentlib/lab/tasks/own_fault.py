@@ -53,6 +53,6 @@ OWN_FAULT = Exercise(
     trials=_trials,
     hint_texts=(
         "The adapter acts at the item's done. Let that event through, and harm what comes later.",
-        "damage.cut(stream, after) ends a stream; len(stream.events) is the number of its end.",
+        "stream.cut(after=n) ends it after event n; len(stream.events) is the number of its last.",
     ),
 )

@@ -1,0 +1,110 @@
+"""Adapters on one timeline: what each would have executed, in text and in HTML."""
+
+import re
+
+import pytest
+
+from agentlib.conversation import Catalog
+from agentlib.lab import ActsAtItemDone, Gated, Hasty, compare
+from agentlib.lab.hasty import HASTY
+from agentlib.lab.replay import Replay
+from agentlib.lab.scenarios import capture, capture_names, tools
+from agentlib.transport.capture import Capture
+
+
+class Own:
+    """An adapter as a reader writes one: it acts at the first event, and fails at the third."""
+
+    def __init__(self, catalog):
+        self.catalog = catalog
+        self.events = 0
+
+    def accept(self, event):
+        event.clear()
+        self.events += 1
+        if self.events == 3:
+            raise RuntimeError("<b>no more</b>")
+        return [("call_1", "<img src=x>", '{"a": 1}')] if self.events == 1 else None
+
+    def end(self):
+        return None
+
+
+def test_each_has_its_line_and_what_it_executed():
+    assert repr(compare(capture("disconnect"), Hasty, Gated)) == (
+        "disconnect · 8 events and the end\n"
+        "  ActsAtItemDone  ······█··  executed 1 tool\n"
+        "  Gated           ········✕  executed 0 tools\n"
+        '  ActsAtItemDone  at event 7: edit {"path":"calculator.py","old":"return a - b",'
+        '"new":"return a + b"}\n'
+        "  Gated           refuses at the end of the stream, after event 8: the stream ended "
+        "before its terminal event\n"
+        "  █ executes   ✕ refuses the response   · neither"
+    )
+
+
+@pytest.mark.parametrize("name", capture_names())
+def test_gated_executes_what_the_gate_releases_and_nothing_else(name):
+    stream = capture(name)
+    for response in stream.responses:
+        replay = Replay(stream, tools(), response=response.number)
+        (row,) = compare(stream, Gated, tools=tools(), response=response.number).rows
+        gate = replay.trace.gate[-1]
+        calls = replay.decision.calls if replay.decision is not None else ()
+        assert [a.call_id for a in row.actions] == [call.call_id for call in calls]
+        assert {a.event for a in row.actions} <= {gate.at}
+        assert (row.refused_at, row.reason) == (
+            (None, "") if replay.failure is None else (gate.at, replay.failure.reason)
+        )
+
+
+def test_at_every_cut_the_gate_executes_nothing_and_the_hasty_do():
+    whole = capture("success_2_edit")
+    for after in range(len(whole.events)):
+        *hasty, gated = compare(whole.cut(after=after), *HASTY, Gated, tools=tools()).rows
+        assert not gated.actions
+        assert bool(hasty[-1].actions) is (after >= 11)
+
+
+def test_an_adapter_of_the_readers_own_is_compared_and_cannot_spoil_the_capture():
+    stream = capture("success_3_test")
+    (own, gated) = compare(stream, Own, Gated, tools=tools()).rows
+    assert [(a.event, a.call_id, a.arguments) for a in own.actions] == [(1, "call_1", '{"a": 1}')]
+    assert (own.refused_at, own.reason) == (3, "RuntimeError: <b>no more</b>")
+    assert len(gated.actions) == 1
+    assert stream == capture("success_3_test")
+
+
+def test_what_is_no_adapter_is_said_to_be_none():
+    with pytest.raises(TypeError, match="neither accept and end"):
+        compare(capture("disconnect"), dict)
+    with pytest.raises(ValueError, match="from 1 to 1"):
+        compare(capture("disconnect"), Hasty, response=2)
+
+
+def test_a_long_stream_has_several_events_to_a_character():
+    delta = {"type": "response.output_text.delta", "item_id": "m", "delta": "x"}
+    natives = [event.data for event in capture("disconnect").events]
+    long = Capture.from_events([*natives[:3], *[delta] * 400, *natives[3:]], "long")
+    shown = compare(long, ActsAtItemDone, Gated)
+    assert "408 events and the end, 7 events to a character" in repr(shown)
+    bars = re.findall("[·█✕]{20,}", repr(shown))
+    assert {len(bar) for bar in bars} == {59}
+    assert bars[0].index("█") == (407 - 1) // 7
+
+
+def test_hostile_text_is_escaped_and_made_visible():
+    stream = Capture.from_events(capture("hostile").events, "<script>\u202e")
+    shown = compare(stream, Own, *HASTY, Gated, tools=Catalog())
+    assert "\u202e" not in repr(shown) + shown._repr_html_()
+    assert not re.search(r"<(img|script|b|a)\b", shown._repr_html_(), re.IGNORECASE)
+    assert "&lt;img src=x&gt;" in shown._repr_html_()
+
+
+def test_its_html_is_a_table_that_says_what_its_text_says():
+    shown = compare(capture("disconnect"), Hasty, Gated)
+    html = shown._repr_html_()
+    assert html.count('scope="row"') == 2
+    for words in ("······█··", "1 tool", "refuses at the end of the stream"):
+        assert words in html
+        assert words in repr(shown)

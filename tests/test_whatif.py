@@ -1,0 +1,203 @@
+"""What if: edits of a stepper, both verdicts, and the code that makes the same capture."""
+
+import re
+
+import ipywidgets
+import pytest
+import traitlets
+
+from agentlib.lab.replay import Replay
+from agentlib.lab.scenarios import capture, tools
+from agentlib.lab.stepper import Stepper
+from agentlib.lab.whatif import MAX_EDITS, MAX_FRAGMENT_CHARACTERS
+from agentlib.transport.capture import Capture
+
+
+@pytest.fixture(autouse=True)
+def close_widgets():
+    yield
+    ipywidgets.Widget.close_all()
+
+
+@pytest.fixture
+def stepper():
+    return Stepper(capture("success_2_edit"), index=13)
+
+
+def made_by(stepper, original):
+    code = stepper.whatif["code"]
+    return eval(code, {"capture": original if code.startswith("capture.") else capture})
+
+
+# Both verdicts
+
+
+def test_both_verdicts_stand_side_by_side_with_where_they_differ(stepper):
+    stepper.edits = [["cut", [17]], ["drop", [3]]]
+    *_, edits, before, now, differ, trace = repr(stepper).splitlines()
+    assert edits == "  what if  capture('success_2_edit').cut(after=17).drop(3)"
+    assert before == "  before   RELEASED at event 18: 1 call released"
+    assert now == '  now      DISCARDED at event 3: item "msg_2" was never added'
+    assert differ == "  differ   first at event 3"
+    assert trace.startswith("  trace    16 events")
+    assert stepper.whatif["differs"] == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "edits", "differs", "difference"),
+    [
+        ("success_2_edit", [["cut", [17]]], 18, "first at the end of the stream, after event 17"),
+        ("success_2_edit", [["cut", [0]]], 1, "first at the end of the stream, after event 0"),
+        ("success_2_edit", [["double", [13]]], 14, "first at event 14"),
+        ("success_2_edit", [["stop", ["failed"]]], 18, "first at event 18"),
+        ("success_2_edit", [["drop", [9]]], None, "nowhere: the verdict is the same"),
+        ("disconnect", [["drop", [1]]], 1, "first at event 1"),
+        ("disconnect", [["cut", [8]]], None, "nowhere: the verdict is the same"),
+        (
+            "chat_edit",
+            [["edit", [9, '* b"}']]],
+            12,
+            "first at the end of the stream, after event 11: both are released, and not the same",
+        ),
+    ],
+)
+def test_the_first_event_at_which_they_differ_is_found(name, edits, differs, difference):
+    stepper = Stepper(capture(name), tools())
+    stepper.edits = edits
+    assert stepper.whatif["differs"] == differs
+    assert stepper.whatif["difference"] == difference
+    before, now = Replay(capture(name), tools()), Replay(stepper.capture, tools())
+    for index in range(differs or 0):
+        assert now.seek(index).verdict == before.seek(index).verdict
+
+
+def test_the_tools_stay_exposed_where_the_event_that_echoes_them_is_gone():
+    stepper = Stepper(capture("success_2_edit"))
+    stepper.edits = [["drop", [1]]]
+    assert stepper.decision is None
+    stepper.edits = [["drop", [2]]]
+    assert [f.status for f in stepper.run().findings if f.check == "exposed"] == ["pass"]
+
+
+# The stepper
+
+
+def test_the_edited_capture_is_stepped_and_the_next_cell_can_use_it(stepper):
+    stepper.edits = [["drop", [15]]]
+    assert stepper.capture == capture("success_2_edit").drop(15)
+    assert stepper.frame.index == 13
+    assert stepper.last == 17
+    assert stepper.failure is not None
+    assert repr(stepper).startswith("success_2_edit.drop(15) · event 13 of 17")
+    assert stepper.trace["count"] == 17
+
+
+def test_the_index_stays_inside(stepper):
+    stepper.run()
+    stepper.edits = [["cut", [4]]]
+    assert stepper.index == stepper.frame.index == 5
+
+
+def test_without_edits_it_is_what_it_was(stepper):
+    text, digest = repr(stepper), stepper.digest
+    stepper.edits = [["double", [13]], ["drop", [2]]]
+    assert stepper.digest != digest
+    stepper.edits = stepper.edits[:-1]
+    assert stepper.capture == capture("success_2_edit").double(13)
+    stepper.edits = []
+    assert (repr(stepper), stepper.digest) == (text, digest)
+    assert stepper.capture == capture("success_2_edit")
+
+
+def test_the_response_that_is_shown_is_the_one_that_is_edited():
+    stepper = Stepper(capture("two_responses"), response=2)
+    stepper.edits = [["cut", [2]]]
+    assert stepper.whatif["code"] == "capture('two_responses').cut(after=2, response=2)"
+    assert stepper.capture == capture("two_responses").cut(2, response=2)
+    assert stepper.last == 3
+
+
+# The code
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [
+        [["cut", [7]]],
+        [["edit", [13, "'\"\\\n\u202e😀"]], ["swap", [3]]],
+        [["stop", ["incomplete"]], ["double", [17]], ["drop", [1]]],
+    ],
+)
+def test_the_code_makes_the_same_capture(edits):
+    for original in (
+        capture("success_2_edit"),
+        capture("success_2_edit").drop(2),
+        Capture.from_events(capture("success_2_edit").events, "of my own"),
+    ):
+        stepper = Stepper(original)
+        stepper.edits = edits
+        assert made_by(stepper, original) == stepper.capture
+
+
+def test_a_capture_of_the_book_is_named_in_the_code_and_any_other_is_a_variable():
+    same_name = Capture.from_events(capture("disconnect").events, "disconnect")
+    named, own = Stepper(capture("disconnect")), Stepper(same_name)
+    for stepper in (named, own):
+        stepper.edits = [["cut", [7]], ["drop", [3]]]
+    assert named.whatif["code"] == "capture('disconnect').cut(after=7).drop(3)"
+    assert own.whatif["code"] == "capture.cut(after=7).drop(3)"
+
+
+# What a page may ask
+
+
+@pytest.mark.parametrize(
+    ("edits", "said"),
+    [
+        ([["cut", [99]]], "cannot cut after 99"),
+        ([["drop", [0]]], "no event 0"),
+        ([["cut", [7]], ["drop", [8]]], "has events 1 to 7, no event 8"),
+        ([["explode", [1]]], "with one of cut, drop, double, swap, edit, stop"),
+        ([["replace", ["a", "b"]]], "with one of cut"),
+        ([["cut"]], "expected .name, .arguments.."),
+        (["cut"], "expected .name, .arguments.."),
+        ([["cut", []]], "cut takes a whole number"),
+        ([["cut", [1, 2]]], "cut takes a whole number"),
+        ([["cut", [True]]], "cut takes a whole number"),
+        ([["cut", ["1"]]], "cut takes a whole number"),
+        ([["edit", [5, 5]]], "edit takes a whole number and a text"),
+        ([["edit", [5, "x" * (MAX_FRAGMENT_CHARACTERS + 1)]]], "at most 2,000 characters"),
+        ([["double", [1]]] * (MAX_EDITS + 1), "at most 50 edits"),
+        ([["stop", ["<img src=x>"]]], "one of completed, incomplete, failed"),
+    ],
+)
+def test_what_cannot_be_done_is_answered_and_changes_nothing(stepper, edits, said):
+    stepper.edits = [["stop", ["incomplete"]]]
+    kept, text = stepper.edits, repr(stepper)
+    with pytest.raises(traitlets.TraitError, match=said):
+        stepper.edits = edits
+    assert (stepper.edits, repr(stepper)) == (kept, text)
+
+    answers = stepper.whatif.get("answer", 0)
+    stepper.set_state({"edits": edits, "index": 4})
+    assert (stepper.edits, stepper.index) == (kept, 4)
+    assert stepper.whatif["answer"] == answers + 1
+    assert re.search(said, stepper.whatif["error"])
+    assert stepper.whatif["edits"] == kept
+
+
+def test_what_a_page_asks_is_answered_with_a_new_trace(stepper):
+    before = stepper.trace
+    stepper.set_state({"edits": [["cut", [13]]]})
+    assert stepper.edits == [["cut", [13]]]
+    assert stepper.trace != before
+    assert stepper.whatif["now"]["state"] == "discarded"
+    assert stepper.whatif["error"] == ""
+
+
+def test_a_fragment_that_hides_something_is_shown_in_the_code(stepper):
+    stepper.edits = [["edit", [13, "\u202e\ud800"]]]
+    assert "\u202e" not in stepper.whatif["code"]
+    assert "\ud800" not in stepper.whatif["code"]
+    assert "\u202e" not in repr(stepper)
+    assert made_by(stepper, None) == stepper.capture
