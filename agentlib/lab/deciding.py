@@ -22,7 +22,7 @@ COLUMN_CHARACTERS = 30
 MARKS = {"decision": "✓", "parse": "✗", "transport": "↯", "empty": "∅", "capability": "≠"}
 # A request that is sent again unchanged tells what the one before it told.
 SAME = "the same"
-_CELL = "text-align:left;vertical-align:top;padding:2px 10px;max-width:24em"
+_CELL = "text-align:left;vertical-align:top;padding:2px 10px;max-width:24em;overflow-wrap:anywhere"
 _CODE = "font-family:var(--jp-code-font-family,monospace);white-space:pre-wrap"
 
 

@@ -36,7 +36,6 @@ EXIT_ANSWERED, EXIT_FAILED, EXIT_USAGE = 0, 1, 2
 # Fewer characters of a key are what all keys begin with.
 MIN_REDACTED = 12
 WARNING = "This sends the fixture project to {where} as model {model}, and can cost money."
-INSTALL = "the SDK is not installed; install it with: pip install 'agentlib[live]'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +66,6 @@ def run_live(options: LiveOptions, out: TextIO) -> int:
         outcome = anyio.run(_live, options, say)
     except (OpenFailure, OSError) as error:
         sys.stderr.write(f"agentlib live: {redact(str(error))}\n")
-        return EXIT_USAGE
-    except ModuleNotFoundError as error:
-        if error.name != "openai":
-            raise
-        sys.stderr.write(f"agentlib live: {INSTALL}\n")
         return EXIT_USAGE
     say(f"ended after {plural(outcome.account.turns, 'turn')}: {ended(outcome)}")
     if not isinstance(outcome, Finished):

@@ -42,6 +42,7 @@ PLAIN_BYTES = {"accept-encoding": "identity"}
 EVENT_STREAM = "text/event-stream"
 # What a proxy in trouble sends for a body.
 BLANK = b"\0 \t\r\n"
+NO_SDK = "the SDK is not installed; install it with: pip install 'agentlib[live]'"
 HEAD_BYTES = 1024
 # A proxy of the environment cannot reach a server on this machine, such as a lesson's.
 NO_PROXY = {"all://127.0.0.1": None, "all://localhost": None}
@@ -315,7 +316,7 @@ def _sdk() -> Any:
     try:
         import openai
     except ImportError as error:
-        raise OpenFailure("no SDK: install the package openai, or agentlib[live]") from error
+        raise OpenFailure(NO_SDK) from error
     return openai
 
 
