@@ -192,3 +192,37 @@ def test_wrong_answers_are_caught_where_they_are_wrong(answer, where):
     verdict = exercise("12").check(answer)
     assert not verdict.passed
     assert where in verdict.where
+    assert f"case       {verdict.where}"[:40] in verdict.text
+
+
+def says(case, word):
+    """A right answer, but for one case."""
+
+    def answer(failure, parse_left, transport_left):
+        if (failure.reason, parse_left, transport_left) == case:
+            return word
+        return by_class(failure, parse_left, transport_left)
+
+    return answer
+
+
+CALLS, RESET = "expected exactly one function call, saw 2", "the connection is reset"
+NO_BODY = "the server answered 200 with an empty body"
+
+
+@pytest.mark.parametrize(
+    ("case", "why"),
+    [
+        ((CALLS, 1, 0), "has a retry left. The other kind's budget does not count"),
+        ((RESET, 0, 1), "has a retry left. The other kind's budget does not count"),
+        ((CALLS, 0, 2), "is used up"),
+        ((RESET, 2, 0), "is used up"),
+        ((NO_BODY, 2, 2), "never reached the model"),
+        ((NO_BODY, 0, 2), "never reached the model"),
+    ],
+)
+def test_a_wrong_answer_is_told_what_is_true_of_its_case(case, why):
+    word = "unstreamed"
+    verdict = exercise("12").check(says(case, word))
+    assert verdict.seen == f"returned {word!r}"
+    assert why in verdict.why

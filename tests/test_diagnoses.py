@@ -230,6 +230,10 @@ def wrong_by_first_item(events):
     return rotates_in_sets([event for event in events if event.get("output_index") == 0])
 
 
+def wrong_by_every_event_being_of_an_item(events):
+    return len({event["output_index"] for event in events}) > 1
+
+
 def wrong_by_never(_events):
     return False
 
@@ -250,3 +254,8 @@ def test_a_wrong_detector_is_caught_and_told_where(answer):
     assert verdict.where
     assert verdict.why.startswith(("One item, at one", "Each item keeps"))
     assert verdict.frame is not None
+
+
+def test_an_event_of_no_item_is_named_where_it_is_what_raised():
+    verdict = exercise("15").check(wrong_by_every_event_being_of_an_item)
+    assert verdict.why == "Some events are of no item: they have no `output_index`."

@@ -18,6 +18,7 @@ from agentlib.lab.checking import Exercise, Outcome, Trial, Wrong
 from agentlib.lab.exercises import EXERCISES, exercise
 from agentlib.lab.scenarios import capture
 from agentlib.providers.responses import ResponsesTranslator
+from agentlib.transport.capture import Capture
 from agentlib.vocabulary import ToolArgsDelta
 
 NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
@@ -243,11 +244,34 @@ def no_doubles_by_parsing_again(evidence):
     return "pass", ""
 
 
+def fault_by_an_edit(stream):
+    return stream.stop("incomplete")
+
+
+def fault_by_two_edits(stream):
+    return stream.drop(len(stream.events)).drop(1).double(len(stream.events) - 3)
+
+
+def fault_in_events_of_ones_own(stream):
+    events = [{**event.data, "obfuscation": "none"} for event in stream.events]
+    return Capture.from_events([*events[:-1], {"type": "error", "message": "lost"}], "mine")
+
+
+def fault_in_half_of_the_events(stream):
+    return Capture.from_events([event.data for event in stream.events][:-1])
+
+
 RIGHT = {
     "01": (bounded_while, bounded_recursion, bounded_before_the_last_calls_run),
     "02": (pending_by_translator, pending_with_match, pending_that_changes_its_input),
     "03": (may_run_by_the_gate, may_run_as_a_set, may_run_as_a_generator),
     "04": (no_doubles_in_pairs, no_doubles_by_parsing_again),
+    "06": (
+        fault_by_an_edit,
+        fault_by_two_edits,
+        fault_in_events_of_ones_own,
+        fault_in_half_of_the_events,
+    ),
 }
 
 
@@ -426,6 +450,30 @@ def no_doubles_without_a_reason(evidence):
     return no_doubles_in_pairs(evidence)[0], ""
 
 
+def fault_of_another_stream(_stream):
+    return capture("disconnect")
+
+
+def fault_at_a_fixed_event(stream):
+    return stream.cut(after=16)
+
+
+def fault_in_a_fixed_text(stream):
+    return stream.replace("calculator.py", "another.py", event=18)
+
+
+def fault_that_is_none(stream):
+    return stream
+
+
+def fault_too_early(stream):
+    return stream.cut(after=2)
+
+
+def fault_of_no_form(stream):
+    return stream.events[:-1]
+
+
 WRONG = {
     "01": {
         one_turn_too_many: ("endless, max_turns=3", "a turn too many, turn 4"),
@@ -453,6 +501,14 @@ WRONG = {
         no_doubles_side_by_side: ("first and third, event", "do not stand side by side"),
         no_doubles_as_a_truth: ("text_only, event", "returns its finding"),
         no_doubles_without_a_reason: ("an edit twice, event", "says why"),
+    },
+    "06": {
+        fault_of_another_stream: ("success_2_edit, 18", "This is another stream."),
+        fault_at_a_fixed_event: ("success_3_test, 7", "Count from the end: len(stream.events)."),
+        fault_in_a_fixed_text: ("success_3_test, 7", "Count from the end"),
+        fault_that_is_none: ("success_2_edit, 18", "The gate releases this stream"),
+        fault_too_early: ("success_2_edit, 18", "A hasty adapter runs nothing"),
+        fault_of_no_form: ("success_2_edit, 18", "returns a damaged one"),
     },
 }
 

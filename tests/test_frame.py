@@ -119,6 +119,12 @@ def test_done_is_progress_only_and_the_hasty_one_has_acted():
     assert done.text.endswith("a hasty adapter would have executed 1 tool")
 
 
+def test_the_done_of_an_item_is_told_apart_from_that_of_its_arguments():
+    dones = [f.change for f in frames(tell(ONE_CALL)) if ".done" in f.label]
+    assert [change.partition(" ")[0] for change in dones] == ["arguments", "item"]
+    assert all("done: progress only, the response is not complete" in change for change in dones)
+
+
 def test_a_frame_tells_the_pending_arguments_by_call_id():
     steps = frames(tell(THREE_CALLS, Framing(interleaved=True)))
     assert list(steps[-1].pending) == ["call_a", "call_b", "call_c"]

@@ -80,7 +80,8 @@ class Exercise:
     """One exercise: what it is called, how hard it is, how the reader's function is tried.
 
     `size` is 1 to 4, `minutes` what it takes. `signature` is how the function is called. `trials`
-    makes the trials, the plain ones first.
+    makes the trials, the plain ones first. `tried_on` is what a verdict calls that which a trial
+    is on: a stream, or a case where there is none.
     """
 
     number: str
@@ -90,6 +91,7 @@ class Exercise:
     signature: str
     trials: Callable[[], Iterable[Trial]] = field(repr=False)
     hint_texts: tuple[str, ...] = field(repr=False)
+    tried_on: str = field(default="stream", repr=False)
 
     def check(self, function: object) -> Verdict:
         """Try the reader's function on every stream, and return the verdict. Never raises.
@@ -160,7 +162,8 @@ class Exercise:
         return None
 
     def _verdict(self, **what: Any) -> Verdict:
-        return Verdict(title=f"exercise {self.number} · {self.title}", **what)
+        title = f"exercise {self.number} · {self.title}"
+        return Verdict(title=title, tried_on=self.tried_on, **what)
 
 
 def attempt(

@@ -78,7 +78,7 @@ class Diagnosed(NamedTuple):
 _TABLE = (
     Diagnosis(
         "html-or-json-instead-of-stream",
-        "Something else than a stream",
+        "Something other than a stream",
         "A gateway that answers with its own page or error, a server that ignores "
         '`"stream": true`, or a recording of something else.',
         "read what came; ask for a stream, at the API's own address",
@@ -139,7 +139,7 @@ _TABLE = (
     Diagnosis(
         "sent-after-the-end",
         "More after the end",
-        "A gateway that appends its own events, or servers that count late.",
+        "A gateway that appends its own events, or servers that report usage late.",
         "nothing: what follows the end is never read; ask its operator if a call is among it",
         found.sent_after_the_end,
     ),
@@ -171,7 +171,7 @@ _TABLE = (
     Diagnosis(
         "call-without-id",
         "Calls without an ID",
-        "Local servers and gateways before models whose API has no call IDs.",
+        "Local servers, and gateways in front of models whose API has no call IDs.",
         "read it with --compat call-without-id, and send the made-up ID back",
         found.call_without_id,
         flag="call-without-id",
@@ -186,7 +186,7 @@ _TABLE = (
     Diagnosis(
         "missing-finish-reason",
         "It says [DONE], and not why",
-        "Gateways before Gemini, and servers of one's own that copy the API.",
+        "Gateways in front of Gemini, and servers of one's own that copy the API.",
         "read it with --compat done-without-reason",
         found.missing_finish_reason,
         flag="done-without-reason",
@@ -299,7 +299,7 @@ _TABLE = (
     Diagnosis(
         "end-disagrees",
         "The end disagrees with the stream",
-        "A gateway that composes the last event from something else than what it streamed.",
+        "A gateway that composes the last event from something other than what it streamed.",
         "believe neither; report the two texts to its operator",
         found.end_disagrees,
         last=True,

@@ -144,6 +144,8 @@ class Frame:
             return f"the gate decides: {STATES[self.verdict].lower()}"
         place, role = self.trace.touched[self.index - 1], self.trace.roles[self.index - 1]
         what = _name(self.trace.buffers[place]) if place >= 0 else "an empty text"
+        if role == DONE and self.label.startswith("output_item.done"):
+            what = what.replace("arguments of", "item", 1)
         size = plural(self.trace.sizes[self.index - 1], "character")
         return _CHANGES[role].format(what=what, size=size)
 

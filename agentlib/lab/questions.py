@@ -106,12 +106,12 @@ _ALL = (
         "03",
         "At which event may the edit run?",
         _wrong(
-            "at event 5, the first fragment",
-            "Half of the arguments is there. Nobody knows yet what will be edited.",
-        ),
-        _wrong(
             "at event 6, where the arguments parse",
             "A text that parses can still go on, and the response can still fail.",
+        ),
+        _wrong(
+            "at event 7, where they are done",
+            "Done is the string: it grows no more. What else the response will say is unknown.",
         ),
         _wrong(
             "at event 8, where the item is done",
@@ -163,19 +163,25 @@ _ALL = (
     ),
     _question(
         "06",
-        "How many tools run in `malformed`, and how many in `output_limit`?",
-        _wrong("one in each", "In both a call looks whole. It is part of a response that is not."),
+        "How many calls would the hasty adapter run in `malformed`, and how many in "
+        "`output_limit`?",
         _wrong(
-            "one and none",
-            "The valid first call belongs to a batch with a broken one: no part of it runs.",
+            "none, and none",
+            "That is what the gate releases. The adapter asks nothing of the response as a whole.",
         ),
         _wrong(
-            "none and one",
-            "Whole arguments in a response that was cut: what else it would have said is unknown.",
+            "one, and one",
+            "In `malformed` the cut call is said to be done as well, and that is all it asks. It "
+            "hands on a text that is no JSON.",
+        ),
+        _wrong(
+            "two, and none",
+            "The limit is told by the last event. By then the call is done, and has run.",
         ),
         _right(
-            "none in either",
-            "One response is not valid, the other not complete. The gate needs both.",
+            "two, and one",
+            "Each of the three calls is said to be done. What is wrong is in the arguments, or "
+            "comes later.",
         ),
     ),
     _question(
@@ -270,19 +276,23 @@ _ALL = (
     ),
     _question(
         "12",
-        "A reply ends as it should, and the JSON in it stops in the middle. The next one is an "
-        "empty page with status 200. Which of the two is the model told of?",
-        _wrong("both", "An empty page says nothing about what the model wrote: it never arrived."),
-        _right(
-            "the first alone",
-            "What the model wrote was wrong, and only the model can write it anew. An empty page "
-            "is the wire's fault: the same request is sent again.",
+        "Three replies hold JSON that stops in the middle: (1) the reply ended normally, (2) its "
+        "stream broke, (3) it reached the limit of output tokens. Of which is the model told?",
+        _wrong(
+            "all three",
+            "In (2) the rest was lost on the way. Perhaps nothing was wrong with what the model "
+            "wrote.",
         ),
         _wrong(
-            "the second alone",
-            "The wire's failures are not the model's, and to be told of them only confuses it.",
+            "(1) alone",
+            "A limit stops the model and not the wire. The model can be asked for fewer words.",
         ),
-        _wrong("neither", "Sent again without a word, the request asks for the same mistake."),
+        _right(
+            "(1) and (3)",
+            "Of both, nothing was lost on the way, and only the model can write another. In (2) "
+            "the wire broke: the same request is sent again.",
+        ),
+        _wrong("none", "Sent again without a word, the request asks for the same mistake."),
     ),
     _question(
         "13",
@@ -308,19 +318,19 @@ _ALL = (
     ),
     _question(
         "15",
-        "A server gives each event of one item another item ID. Everything else is in order. "
-        "What does the gate say?",
+        "A server gives each event of one item another item ID. All else is in order. May its "
+        "call run?",
         _wrong(
-            "released: the IDs are only names",
+            "yes: IDs are only names",
             "They say which fragment belongs to which call. Names that change say nothing.",
         ),
         _wrong(
-            "rejected, and nothing can be done",
+            "no, and nothing can be done",
             "It is a known kind of server, and its fragments can still be told apart by their "
             "place.",
         ),
         _right(
-            "rejected, and the diagnosis names what reads it",
+            "not by itself; only if you allow this fault by name",
             "A stream that breaks a rule is not released by itself. Whoever knows the server may "
             "allow for what it gets wrong, by name.",
         ),

@@ -25,7 +25,8 @@ class Verdict:
 
     `passed` says whether every trial held. Otherwise `where` names the stream and the event,
     `expected` and `seen` what should have come of it and what did, `why` what it means, and
-    `printed` what the code printed there. `held` counts the trials that held before.
+    `printed` what the code printed there. `held` counts the trials that held before. `tried_on`
+    is what `where` is called, mostly a stream.
     """
 
     title: str
@@ -40,6 +41,7 @@ class Verdict:
     hostile: int = 0
     capture: Capture | None = field(default=None, repr=False)
     event: int | None = None
+    tried_on: str = "stream"
 
     @property
     def frame(self) -> Frame | None:
@@ -72,11 +74,11 @@ class Verdict:
 
     def _rows(self) -> Iterator[tuple[str, str]]:
         if self.passed:
-            held = f"{plural(self.held, 'trial')} on {plural(self.streams, 'stream')}"
+            held = f"{plural(self.held, 'trial')} on {plural(self.streams, self.tried_on)}"
             yield "held in", f"{held}, {self.hostile} of them hostile"
             return
         rows = {
-            "stream": self.where,
+            self.tried_on: self.where,
             "expected": self.expected,
             "your code": self.seen,
             "printed": self.printed,

@@ -85,7 +85,7 @@ _TABLE = (
     Flag(
         name="call-without-id",
         does="it sends calls without a call ID",
-        seen="Ollama, StepFun's router, gateways before Gemini (Chat)",
+        seen="Ollama, StepFun's router, gateways in front of Gemini (Chat)",
         checks=("call_ids",),
         relaxes="a local call ID is made, and its prefix and a note mark it as synthetic",
         protects="a call needs a name to begin; a fragment without index, ID and name belongs "
@@ -95,7 +95,7 @@ _TABLE = (
     Flag(
         name="done-without-reason",
         does="its finish reason is null to the end, and then it says [DONE]",
-        seen="gateways before Gemini, and servers of one's own that copy the API",
+        seen="gateways in front of Gemini, and servers of one's own that copy the API",
         checks=("completed",),
         relaxes="[DONE] stands for a finish reason: a server that says it in spite of a failure "
         "is believed",

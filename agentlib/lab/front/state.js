@@ -185,7 +185,8 @@ export function describe(trace, state) {
   switch (role) {
     case TEXT: return `${added} of draft ${pending?.buffer.kind ?? "text"} arrived.`;
     case ARGUMENTS: return `${added} arrived for ${what}: ${number(pending?.length ?? 0)} in all.`;
-    case DONE: return `${pending ? doneName(pending.buffer) : "An item is"} done: progress only.`;
+    case DONE: return `${pending ? doneName(pending.buffer, state.kind) : "An item is"} done: ` +
+      "progress only.";
     case COMPLETED: return "The response is complete and every check holds: it is released.";
     case STOPPED: return "Discarded here: nothing of this response is released.";
     case OTHER: return "This event changes nothing.";
@@ -196,8 +197,8 @@ export function describe(trace, state) {
     : "The response or an item begins: nothing to act on.";
 }
 
-function doneName(buffer) {
-  const { kind, spoken } = buffer;
+function doneName({ kind, spoken }, event) {
+  if (shortKind(event).startsWith("output_item.done")) return `The item of ${spoken} is`;
   return kind === "arguments" ? `The arguments of ${spoken} are` : capital(`${spoken} is`);
 }
 

@@ -122,6 +122,10 @@ MAY_RUN = Exercise(
             "`response.incomplete` or `error`. Before it, the answer is an empty list."
         ),
         (
+            "Of the four, only `response.completed` can release. It also has a body: does that "
+            "say the same?"
+        ),
+        (
             'Only `response.completed` can release, and only where its body, event["response"], '
             'agrees: its "status" is "completed" and its "error" is None. The calls are those '
             'items of its "output" whose "type" is "function_call".'

@@ -14,6 +14,7 @@ from agentlib.transport.capture import Capture
 Events = list[dict[str, Any]]
 HEALTHY = ("success_2_edit", "interleaved", "text_only", "whole_at_done", "disconnect")
 NOT_ONE = "Each item keeps its ID, which is another than its neighbour's."
+NO_ITEM = "Some events are of no item: they have no `output_index`."
 ONE = "One item, at one output_index, has more than one ID."
 
 
@@ -49,6 +50,8 @@ _HARM: dict[str, Callable[[Events], Events]] = {
 
 
 def _judge(outcome: Outcome, *, rotates: bool) -> Wrong | None:
+    if isinstance(outcome.error, KeyError) and outcome.error.args == ("output_index",):
+        return Wrong(NO_ITEM, str(rotates))
     if outcome.error is not None:
         return Wrong("It takes a list of events and answers True or False.", str(rotates))
     if bool(outcome.value) == rotates:
@@ -89,6 +92,7 @@ NAME_THE_SERVER = Exercise(
     signature="rotates(events)",
     trials=_trials,
     hint_texts=(
+        "Which events have no output_index? Skip these first.",
         "An event of an item has an output_index. Its ID is its item_id, or the id of its item.",
         (
             "Collect the IDs of each index in a set of its own: `ids.setdefault(index, set())`. "

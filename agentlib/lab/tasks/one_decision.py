@@ -37,8 +37,13 @@ _NO_STREAM = partial(StreamingUnsupportedError, "the server cannot stream with t
 
 _MEND = "The model said it, so the model can mend it, if it is told what was wrong."
 _SPENT = "The budget for this kind of failure is used up, and the other one is not for it."
+_OTHER = "This kind of failure has a retry left. The other kind's budget does not count here."
 _NOT_TOLD = (
     "The model never said anything wrong: telling it would only confuse it, and costs tokens."
+)
+_NEVER_REACHED = (
+    "An empty page never reached the model: ask the same again. (EmptyResponseError is a "
+    "TransportError.)"
 )
 _ALIKE = "The same request would be refused alike: `retryable` says so."
 _PLAIN = "The server cannot stream this. It costs no budget, and the model has nothing to mend."
@@ -48,10 +53,10 @@ CASES = (
     Case("a reset connection", _RESET, 2, 2, "again", _NOT_TOLD),
     Case("two calls again, no parse retry left", _TWO_CALLS, 0, 2, "stop", _SPENT),
     Case("a reset, no transport retry left", _RESET, 2, 0, "stop", _SPENT),
-    Case("two calls, no transport retry left", _TWO_CALLS, 1, 0, "tell", _SPENT),
-    Case("a reset, no parse retry left", _RESET, 0, 1, "again", _SPENT),
-    Case("status 200 and no body", _EMPTY, 2, 2, "again", _NOT_TOLD),
-    Case("status 200 and no body, no parse retry left", _EMPTY, 0, 2, "again", _NOT_TOLD),
+    Case("two calls, no transport retry left", _TWO_CALLS, 1, 0, "tell", _OTHER),
+    Case("a reset, no parse retry left", _RESET, 0, 1, "again", _OTHER),
+    Case("status 200 and no body", _EMPTY, 2, 2, "again", _NEVER_REACHED),
+    Case("status 200 and no body, no parse retry left", _EMPTY, 0, 2, "again", _NEVER_REACHED),
     Case("a wrong key", _WRONG_KEY, 2, 2, "stop", _ALIKE),
     Case("no streaming with tools", _NO_STREAM, 2, 2, "unstreamed", _PLAIN),
     Case("no streaming with tools, nothing left", _NO_STREAM, 0, 0, "unstreamed", _PLAIN),
@@ -84,6 +89,7 @@ ONE_DECISION = Exercise(
     minutes=10,
     signature="next_request(failure, parse_left, transport_left)",
     trials=_trials,
+    tried_on="case",
     hint_texts=(
         "Ask for the class of the failure first, with isinstance; only then for what is left.",
         (

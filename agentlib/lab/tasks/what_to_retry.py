@@ -76,6 +76,7 @@ WHAT_TO_RETRY = Exercise(
     minutes=10,
     signature="wait_before_retry(failure, number)",
     trials=_trials,
+    tried_on="case",
     hint_texts=(
         (
             "Ask first what kind of failure it is: only an OpenFailure may be tried again, and "
