@@ -8,7 +8,7 @@ NBVAL  := --nbval --nbval-current-env --nbval-cell-timeout=60
 export VENV
 
 .DEFAULT_GOAL := help
-.PHONY: help install lab test quick fuzz lint format bench notebooks lock
+.PHONY: help install lab test quick fuzz lint format bench frameworks notebooks lock
 
 help: ## list what make can do here
 	@echo "usage: make TARGET [ARGS='further arguments'] [PYTHON=/path/to/python3.12]"
@@ -48,6 +48,9 @@ format: $(STAMP) ## put every file into the project's format
 
 bench: $(STAMP) ## measure, and compare with the last run (ARGS='imports assembly' for a part)
 	$(PY) -m benchmarks $(ARGS)
+
+frameworks: $(STAMP) ## attack published frameworks, each in its own environment (ARGS='llm agno')
+	$(PY) tools/frameworks.py $(ARGS)
 
 notebooks: $(STAMP) ## run every notebook again in place, and leave nothing volatile in it
 	$(PY) tools/notebooks.py $(ARGS)

@@ -14,6 +14,10 @@ from agentlib.providers.compat import FLAGS
 from agentlib.providers.registry import PROVIDERS
 
 USAGE, INTERRUPTED = 2, 130
+CAPTURES = (
+    "a stream (.sse, .jsonl), or a recording that holds some: of curl, of a browser (HAR), of "
+    "VCR (a cassette), each also with gzip; - is standard input"
+)
 
 ADAPTER = """\
 CLASS is called with the catalog, an agentlib.Catalog, and makes one object per response:
@@ -78,6 +82,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     _add_inspect(commands)
     _add_check(commands)
+    _add_attack(commands)
     _add_lab(commands)
     _add_live(commands)
     return parser
@@ -90,7 +95,7 @@ def _add_inspect(commands: Any) -> None:
         description="Say for each response in each FILE whether its calls are released, and why. "
         "Exit status: 0 all released, 1 some rejected, 2 usage or a missing file.",
     )
-    command.add_argument("files", nargs="+", metavar="FILE", help="a capture; - is standard input")
+    command.add_argument("files", nargs="+", metavar="FILE", help=CAPTURES)
     command.add_argument("--tools", metavar="JSON", help="the catalog that the request exposed")
     command.add_argument(
         "--provider", choices=("auto", *PROVIDERS), default="auto", help="default: auto"
@@ -108,6 +113,11 @@ def _add_inspect(commands: Any) -> None:
         help="tolerate what a server is known to get wrong; may be repeated: " + ", ".join(FLAGS),
     )
     command.add_argument("--json", action="store_true", help="print one object a line")
+    command.add_argument(
+        "--html",
+        metavar="OUT",
+        help="also write the responses, each in a stepper, to one file that opens in any browser",
+    )
     command.set_defaults(run=_inspect)
 
 
@@ -122,6 +132,7 @@ def _inspect(options: argparse.Namespace) -> int:
         out=sys.stdout,
         native=not options.portable,
         compat=options.compat,
+        html=options.html,
     )
 
 
@@ -155,6 +166,12 @@ def _check(options: argparse.Namespace) -> int:
         save=options.save,
         out=sys.stdout,
     )
+
+
+def _add_attack(commands: Any) -> None:
+    from agentlib.lab.attack.arguments import add_attack
+
+    add_attack(commands, _positive)
 
 
 def _add_lab(commands: Any) -> None:

@@ -1,0 +1,117 @@
+"""`agentlib attack`: try the reader's own agent, started by the reader's own command."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, TextIO
+
+from agentlib.jsonvalues import StrictJSONError, printable, quote, strict_loads
+from agentlib.lab.attack.making import AttackUnusable
+from agentlib.lab.attack.process import Ended, run_command
+from agentlib.lab.attack.report import as_html, as_json, as_junit, end_of, line_of
+from agentlib.lab.attack.runner import Report, Settings, run_attack
+from agentlib.lab.attack.scenarios import HOSTILE
+
+
+def list_scenarios(out: TextIO) -> None:
+    """Write a line for each scenario: its name, its APIs, and its title."""
+    out.writelines(f"{each.name:<30} {' '.join(each.apis):<24} {each.title}\n" for each in HOSTILE)
+
+
+def run_attack_command(options: argparse.Namespace, out: TextIO) -> int:
+    """Run the attack that the command line says, and return its exit status.
+
+    Raises AttackUnusable for a command line that says none, and where the command cannot be
+    started or a report cannot be written.
+    """
+    settings = _settings(options)
+    if not options.command:
+        raise AttackUnusable("expected a command after --, which starts your agent")
+    files = _files(options)
+    for path in files.values():
+        _write(path, "")  # what cannot be written is said before the work
+    out.write(printable(f"attack: {' '.join(options.command)}\n"))
+    tools = ", ".join(settings.tools)
+    out.write(printable(f"This starts your own command, and asks it to run: {tools}\n\n"))
+    out.flush()
+
+    def watch(result: Any) -> None:
+        out.write(f"{line_of(result)}\n")
+        out.flush()
+
+    # As an interrupt: whoever stops the attack stops what it has started.
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        report = run_attack(settings, partial(_start, tuple(options.command)), watch)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    out.writelines(f"{line}\n" for line in end_of(report))
+    for form, path in files.items():
+        _write(path, _FORMS[form](report))
+    return report.status
+
+
+def _start(command: Sequence[str], environment: Mapping[str, str], time_out: float) -> Ended:
+    try:
+        return run_command(command, environment, time_out)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise AttackUnusable(f"cannot start {quote(command[0])}: {reason}") from error
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise AttackUnusable(f"cannot write {quote(str(path))}: {reason}") from error
+
+
+def _settings(options: argparse.Namespace) -> Settings:
+    if not options.tool:
+        raise AttackUnusable("expected --tool NAME: only a tool that you name is asked for")
+    if not 0 < options.time_out <= 3_600:
+        raise AttackUnusable(f"expected a time-out of up to 3,600 seconds: {options.time_out:g}")
+    return Settings(
+        tuple(dict.fromkeys(options.tool)),
+        _arguments(options.arguments),
+        options.api,
+        _names(options.only),
+        _names(options.skip),
+        options.time_out,
+        options.jobs,
+        options.final_tool,
+    )
+
+
+def _arguments(text: str | None) -> dict[str, Any] | None:
+    if text is None:
+        return None
+    try:
+        value = strict_loads(text)
+    except StrictJSONError as error:
+        raise AttackUnusable(f"--arguments: {error}") from error
+    if not isinstance(value, dict):
+        raise AttackUnusable("--arguments: expected a JSON object")
+    return value
+
+
+def _names(given: Sequence[str]) -> tuple[str, ...]:
+    return tuple(name.strip() for text in given for name in text.split(",") if name.strip())
+
+
+_FORMS: dict[str, Callable[[Report], str]] = {
+    "json": lambda report: json.dumps(as_json(report), indent=2) + "\n",
+    "junit": as_junit,
+    "html": as_html,
+}
+
+
+def _files(options: argparse.Namespace) -> dict[str, Path]:
+    named = {form: getattr(options, form) for form in _FORMS}
+    return {form: Path(name) for form, name in named.items() if name}

@@ -1,0 +1,211 @@
+"""What was seen of one run, and the verdict on it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from agentlib.jsonvalues import one_line, shorten
+from agentlib.lab.attack.faults import INPUT_TOKENS
+from agentlib.lab.attack.making import Target
+from agentlib.lab.attack.process import Ended
+from agentlib.lab.attack.provider import HostileProvider
+from agentlib.lab.attack.scenarios import GOOD_CALL, USAGE_TWICE, Scenario
+from agentlib.lab.trace import plural
+from agentlib.probe import Execution
+
+Verdict: TypeAlias = Literal[
+    "safe", "ran", "ran altered", "answered", "hung", "crashed", "retried", "skipped"
+]
+MEANINGS: dict[Verdict, str] = {
+    "safe": "nothing ran that must not run",
+    "ran": "the tool ran, with the arguments of the good call",
+    "ran altered": "the tool ran, with other arguments than those of the good call",
+    "answered": "a result came back, and no probe says whether the tool ran",
+    "hung": "the agent was still running when its time was over",
+    "crashed": "the agent was ended by a signal, or never asked",
+    "retried": "the agent asked the same again, after a stream had begun",
+    "skipped": "the scenario has no form for this tool",
+}
+Arguments: TypeAlias = Mapping[str, Any] | None
+MAX_SHOWN_CHARACTERS = 160
+_NUMBERS = re.compile(r"\d+(?:[,_]\d{3})*")
+
+
+@dataclass(frozen=True, repr=False)
+class Result:
+    """The verdict on one scenario, and everything that was seen.
+
+    `executed` holds the arguments of each execution, None where the tool did not say; `returned`
+    the text of the latest result that came back. `held` is in seconds, as is `seconds`; `status`
+    is the exit status, None where there was none. `problem` says why nothing can be concluded.
+    """
+
+    scenario: Scenario
+    tool: str
+    verdict: Verdict
+    what: str = ""
+    executed: tuple[Arguments, ...] = ()
+    returned: str | None = None
+    requests: int = 0
+    retries: int = 0
+    history: str = ""
+    held: float | None = None
+    usage: str = "not told"
+    status: int | None = None
+    seconds: float = 0.0
+    output: str = ""
+    problem: str = ""
+
+    @property
+    def leaked(self) -> bool:
+        """Whether something ran that must not run."""
+        return self.verdict in ("ran", "ran altered")
+
+    @property
+    def said(self) -> str:
+        """What was seen, in one bounded and printable line."""
+        return one_line("; ".join(filter(None, (self.what, *_notes(self)))))
+
+    def __repr__(self) -> str:
+        from agentlib.lab.attack.report import explained
+
+        return "\n".join(explained(self))
+
+
+def judge(provider: HostileProvider, ended: Ended, baseline: Arguments, *, probed: bool) -> Result:
+    """Return the verdict on one run.
+
+    `baseline` are the arguments that the tool noted at the good call, None where it noted none,
+    and `probed` says whether its executions are known at all.
+    """
+    executed = executions_of(provider)
+    verdict, what = _verdict(provider, ended, executed, baseline, probed=probed)
+    returned = list(provider.results.values())
+    return Result(
+        provider.scenario,
+        provider.tool,
+        verdict,
+        what,
+        executed,
+        returned[-1] if returned else None,
+        len(provider.asked),
+        provider.retries,
+        provider.history,
+        provider.held,
+        _usage(provider.scenario, ended.output),
+        ended.status,
+        ended.seconds,
+        ended.output,
+        provider.problem or _unusable(provider),
+    )
+
+
+def baseline_of(target: Target | None, executed: tuple[Arguments, ...]) -> Arguments:
+    """Return what a tool notes where it is given the arguments of the good call.
+
+    That is what it noted there: a tool may note a part of its arguments, or more than it was
+    given. Where it noted another value for one of them, the good call itself was altered, and
+    what was asked for counts.
+    """
+    noted = executed[0] if executed else None
+    if noted is None or target is None:
+        return noted
+    asked = target.arguments
+    is_known = all(name in asked for name in noted)
+    return asked if is_known and any(noted[name] != asked[name] for name in noted) else noted
+
+
+def control_problem(result: Result, probed: bool) -> str:
+    """Return why a control says nothing of the other scenarios, or "" where it went well."""
+    if result.problem:
+        return result.problem
+    if result.verdict == "hung":
+        return f"the agent was still running after {result.seconds:.0f} s"
+    if result.status != 0:
+        return f"the agent ended with status {result.status}"
+    if result.scenario.name == GOOD_CALL:
+        if probed and len(result.executed) != 1:
+            return f"the good call ran {plural(len(result.executed), 'time')}, and not once"
+        if not probed and result.returned is None:
+            return "no result of the good call came back, and no probe noted that the tool ran"
+    elif result.executed or result.returned is not None:
+        return "the good text asked for no call, and a tool ran"
+    return ""
+
+
+def _unusable(provider: HostileProvider) -> str:
+    if not provider.asked:
+        also = f" (it asked {provider.others[0]})" if provider.others else ""
+        return f"the agent asked no model here; does it read OPENAI_BASE_URL?{also}"
+    if provider.target is None:
+        names = sorted({name for asked in provider.asked for name in asked.tools})
+        offered = shorten(", ".join(map(one_line, names)), 200) or "none"
+        return f"the agent offered no tool named {provider.tool}; it offered: {offered}"
+    return ""
+
+
+def executions_of(provider: HostileProvider) -> tuple[Arguments, ...]:
+    """Return the arguments of each execution that the probe, or a returned nonce, tells of."""
+    noted: list[Execution] = provider.executions
+    if noted:
+        return tuple(each.arguments for each in noted)
+    return (None,) * provider.returned_nonce()
+
+
+def _verdict(
+    provider: HostileProvider,
+    ended: Ended,
+    executed: tuple[Arguments, ...],
+    baseline: Arguments,
+    *,
+    probed: bool,
+) -> tuple[Verdict, str]:
+    scenario = provider.scenario
+    lenient = "empty" in scenario.calls and scenario.may_run
+    others = [each for each in executed if each is not None and baseline not in (None, each)]
+    if others and not lenient:
+        return "ran altered", f"ran with {_shown(others[-1])}"
+    if len(executed) > scenario.may_run:
+        again = "" if len(executed) == 1 else f", {len(executed)} times"
+        return "ran", f"ran{again}"
+    if ended.hung:
+        return "hung", f"ended after {ended.seconds:.0f} s"
+    if ended.signalled or not provider.asked:
+        return "crashed", f"ended by signal {-(ended.status or 0)}" if ended.signalled else ""
+    if provider.retries:
+        return "retried", f"asked again {plural(provider.retries, 'time')}"
+    if not probed and len(provider.results) > scenario.may_run:
+        return "answered", ""
+    return "safe", f"ran with {_shown(others[-1])}" if others else ""
+
+
+def _shown(arguments: Mapping[str, Any]) -> str:
+    return shorten(one_line(json.dumps(arguments, default=str)), MAX_SHOWN_CHARACTERS)
+
+
+def _notes(result: Result) -> Iterator[str]:
+    if result.returned is not None:
+        yield f"returned {shorten(one_line(result.returned), MAX_SHOWN_CHARACTERS)}"
+    if result.history:
+        yield f"history: {result.history}"
+    if result.held is not None:
+        yield f"held open for {result.held:.1f} s"
+    if result.usage == "more than once":
+        yield "usage was counted more than once"
+    if result.status and result.verdict != "crashed":
+        yield f"exit status {result.status}"
+
+
+def _usage(scenario: Scenario, output: str) -> str:
+    """Say whether the usage is told in the output, as far as its unusual number shows."""
+    numbers = {int(re.sub(r"\D", "", each)) for each in _NUMBERS.findall(output) if len(each) < 12}
+    once = {INPUT_TOKENS, INPUT_TOKENS + 500}
+    if scenario.name == USAGE_TWICE:
+        many = {number * INPUT_TOKENS + more for number in range(2, 100) for more in (0, 500)}
+        if numbers & many:
+            return "more than once"
+    return "once" if numbers & once else "not told"

@@ -1,0 +1,378 @@
+"""An attack from outside: who is safe in every scenario, and who is caught in exactly which."""
+
+import http.client
+import json
+import os
+import sys
+import threading
+from functools import partial
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent / "agents"))
+
+import raw_agent
+import runtime_agent
+from deciders import DECIDERS
+from raw_http import leaving_nothing
+
+from agentlib import ResponseFailure, ResponseReader, probe
+from agentlib.jsonvalues import thaw
+from agentlib.lab.attack.dressing import as_stream, dress
+from agentlib.lab.attack.faults import tell
+from agentlib.lab.attack.making import AttackUnusable, make_target
+from agentlib.lab.attack.runner import Settings
+from agentlib.lab.attack.scenarios import APIS, HOSTILE, SCENARIOS
+from agentlib.lab.diagnoses import diagnose
+from agentlib.lab.hasty import HASTY
+from agentlib.transport.capture import Capture
+
+pytest_plugins = ["agentlib.lab.attack.pytest_plugin"]
+
+BOTH = ("edit", "reset")
+
+
+@pytest.fixture
+def attack(hostile_provider):
+    with leaving_nothing():
+        yield hostile_provider
+
+
+def names(api):
+    return [each.name for each in Settings(BOTH).chosen(api)]
+
+
+def target_of(scenario):
+    tool = raw_agent.TOOLS.get("reset" if scenario.optional else "edit")
+    return make_target(tool.name, thaw(tool.parameters), None)
+
+
+def told(scenario, api):
+    return dress(tell(scenario, target_of(scenario), api), api, {"model": "model"})
+
+
+# ----------------------------------------------------------------------------- who is safe
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_the_gate_is_safe_in_every_scenario(attack, api):
+    report = attack(partial(raw_agent.run, api, DECIDERS["gate"]), tool=BOTH, time_out=10)
+    assert report.safe, report
+    assert report.probed
+    assert report.api == api
+    assert report.verdicts() == dict.fromkeys(names(api), "safe")
+
+
+@pytest.mark.parametrize("on_malformed", ["stop", "repair"])
+@pytest.mark.parametrize("api", ["responses", "chat"])
+def test_the_runtime_with_the_real_sdk_is_safe_in_every_scenario(attack, api, on_malformed):
+    report = attack(partial(runtime_agent.run, api, on_malformed), tool=BOTH, time_out=10)
+    assert report.safe, report
+    assert report.verdicts() == dict.fromkeys(names(api), "safe")
+    assert [each.history for each in report.results] == [""] * len(report.results)
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_each_scenario_is_refused_by_the_check_that_it_names(api):
+    differences = {}
+    for scenario in (each for each in HOSTILE if api in each.apis):
+        reader = ResponseReader(api, raw_agent.TOOLS)
+        try:
+            for event in told(scenario, api):
+                reader.accept(event)
+            reader.end(done=scenario.done)
+            seen = ""
+        except ResponseFailure as failure:
+            seen = failure.check
+        if seen != scenario.check:
+            differences[scenario.name] = seen
+    # One API's own rules come before the gate's.
+    expected = {
+        "chat": {"call-id-twice": "lifecycle", "call-after-end": "lifecycle"},
+        "messages": {"empty-arguments": ""},
+    }
+    assert differences == expected.get(api, {})
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_each_scenario_is_diagnosed_as_the_kind_that_it_names(api):
+    differences = {}
+    for scenario in (each for each in HOSTILE if api in each.apis):
+        stream = as_stream(told(scenario, api), api, done=scenario.done)
+        response = Capture.from_bytes(stream).responses[0]
+        seen = [each.name for each in diagnose(api, response, raw_agent.TOOLS)]
+        if seen != ([scenario.kind] if scenario.kind else []):
+            differences[scenario.name] = seen
+    # One API has less to say, or other words for it.
+    expected = {
+        "chat": {
+            "failed-after-call": ["error-in-the-stream"],
+            "call-after-end": ["against-the-rules"],
+        },
+        "messages": {
+            "failed-after-call": ["error-in-the-stream"],
+            "empty-arguments": [],
+            "usage-on-every-event": [],
+        },
+    }
+    assert differences == expected.get(api, {})
+
+
+# --------------------------------------------------------------------------- who is caught
+
+
+def expected_verdict(adapter, scenario, api):
+    """What an adapter, driven by hand, would have executed: the oracle of the attack."""
+    hasty = adapter()
+    actions = [action for event in told(scenario, api) for action in hasty.accept(event)]
+    if scenario.ends == "clean":
+        actions += hasty.end()
+    ran = [
+        action.arguments
+        for action in actions
+        if isinstance(action.arguments, dict) and action.name in raw_agent.TOOLS.names
+    ]
+    meant = dict(target_of(scenario).arguments)
+    lenient = "empty" in scenario.calls and scenario.may_run
+    if any(arguments != meant for arguments in ran) and not lenient:
+        return "ran altered"
+    return "ran" if len(ran) > scenario.may_run else "safe"
+
+
+@pytest.mark.parametrize("api", APIS)
+@pytest.mark.parametrize("adapter", HASTY, ids=lambda each: each.__name__)
+def test_a_hasty_adapter_is_caught_in_exactly_the_scenarios_that_it_fails(attack, adapter, api):
+    agent = partial(raw_agent.run, api, DECIDERS[adapter.__name__])
+    report = attack(agent, tool=BOTH, skip=["held-open"], time_out=10)
+    expected = {
+        name: expected_verdict(adapter, SCENARIOS[name], api)
+        for name in names(api)
+        if name != "held-open"
+    }
+    assert report.invalid == ""
+    assert report.verdicts() == expected
+    assert report.status == 1
+    assert len({*expected.values()} & {"ran", "ran altered"}) > 0
+
+
+def test_who_acts_on_half_a_value_is_caught_at_the_good_call_already(attack):
+    agent = partial(raw_agent.run, "chat", DECIDERS["ActsWhenItParses"])
+    report = attack(agent, tool=BOTH, only=["cut-in-last-value"])
+    assert [each.verdict for each in report.controls] == ["ran altered", "safe", "safe"]
+    assert 'ran with {"path": "pa"}' in repr(report)
+
+
+# ------------------------------------------------------- an agent of a few lines, made to order
+
+
+class Plain:
+    """An agent of the Chat API that does what its flags say; it runs the call of a whole stream."""
+
+    def __init__(self, **flags):
+        self.flags = {"stream": True, "tool": "edit", "note": True, **flags}
+
+    def __call__(self):
+        messages = [{"role": "user", "content": "go"}]
+        data = self.ask(messages)
+        chunks = [json.loads(line[6:]) for line in data.splitlines() if line.startswith(b"data: {")]
+        deltas = [choice["delta"] for chunk in chunks for choice in chunk.get("choices", ())]
+        parts = [part for delta in deltas for part in delta.get("tool_calls", ())]
+        if parts:
+            self.act(messages, parts)
+        total = sum((chunk.get("usage") or {}).get("prompt_tokens", 0) for chunk in chunks)
+        return f"used {total:,} tokens" if self.flags.get("adds") else "done"
+
+    def act(self, messages, parts):
+        call_id = parts[0]["id"]
+        text = "".join(part["function"]["arguments"] for part in parts if part["index"] == 0)
+        if self.flags["note"]:
+            probe.ran("edit", **json.loads(text))
+        output = probe.nonce() if self.flags.get("nonce") else self.flags.get("output", "ok")
+        function = {"name": "edit", "arguments": text}
+        asked = {"id": call_id, "type": "function", "function": function}
+        messages.append({"role": "assistant", "content": None, "tool_calls": [asked]})
+        result = {"role": "tool", "tool_call_id": call_id, "content": output}
+        messages += [result] * self.flags.get("results", 1)
+        self.ask(messages)
+
+    def ask(self, messages):
+        root = urlsplit(os.environ["OPENAI_BASE_URL"])
+        function = {
+            "name": self.flags["tool"],
+            "parameters": thaw(raw_agent.TOOLS.get("edit").parameters),
+        }
+        body = {
+            "model": "m",
+            "messages": messages,
+            "tools": [{"type": "function", "function": function}],
+            "stream": self.flags["stream"],
+        }
+        connection = http.client.HTTPConnection(root.hostname, root.port, timeout=20)
+        try:
+            connection.request("POST", f"{root.path}/chat/completions", json.dumps(body))
+            answer = connection.getresponse()
+            data = answer.read()
+        finally:
+            connection.close()
+        if answer.status != 200:
+            raise RuntimeError(data.decode())
+        return data
+
+
+def test_without_a_probe_a_result_is_answered_and_no_leak(attack):
+    report = attack(
+        Plain(note=False, output="it's\x1b[31m done\n"), tool="edit", only=["content-filter"]
+    )
+    (result,) = report.results
+    assert (result.verdict, result.leaked, report.probed) == ("answered", False, False)
+    assert "returned it's\\u001b[31m done\\n" in repr(report)
+    assert "No probe" in repr(report)
+    assert report.status == 1
+
+
+def test_a_tool_that_returns_the_nonce_has_run(attack):
+    report = attack(Plain(note=False, nonce=True), tool="edit", only=["content-filter"])
+    assert report.probed
+    assert report.verdicts() == {"content-filter": "ran"}
+
+
+def test_who_only_asks_again_retried(attack):
+    def agent():
+        plain = Plain()
+        first = plain.ask([{"role": "user", "content": "go"}])
+        if b'"tool_calls"' in first and b"content_filter" not in first:
+            probe.ran("edit")
+        elif b"content_filter" in first:
+            plain.ask([{"role": "user", "content": "go"}])
+
+    report = attack(agent, tool="edit", only=["content-filter"])
+    (result,) = report.results
+    assert (result.verdict, result.retries) == ("retried", 1)
+    assert report.status == 1
+
+
+def test_usage_that_is_added_up_is_told(attack):
+    report = attack(Plain(adds=True), tool="edit", only=["usage-on-every-event", "content-filter"])
+    usage = {each.scenario.name: each.usage for each in report.results}
+    assert usage == {"usage-on-every-event": "more than once", "content-filter": "once"}
+
+
+def test_a_history_that_is_not_in_order_is_told(attack):
+    report = attack(Plain(results=2), tool="edit", only=["content-filter"])
+    assert report.results[0].history == "one call has two results"
+
+
+def test_who_waits_for_the_end_of_a_connection_hangs(attack):
+    report = attack(Plain(), tool="edit", only=["held-open"], time_out=3)
+    (result,) = report.results
+    assert (result.verdict, result.status) == ("hung", None)
+    assert result.held >= 2
+
+
+def test_who_lets_go_is_timed(attack):
+    report = attack(
+        partial(raw_agent.run, "chat", DECIDERS["gate"]), tool="edit", only=["held-open"]
+    )
+    assert report.results[0].held < 5
+
+
+# --------------------------------------------------------------- when nothing can be concluded
+
+
+@pytest.mark.parametrize(
+    ("agent", "reason"),
+    [
+        (lambda: None, "asked no model here"),
+        (Plain(stream=False), "does not stream"),
+        (Plain(tool="other"), "offered no tool named edit; it offered: other"),
+        (Plain(note=False, results=0), "no result of the good call came back"),
+        (lambda: sys.exit(3), "asked no model here"),
+    ],
+    ids=["silent", "not streaming", "another tool", "does nothing", "exits"],
+)
+def test_a_control_that_fails_makes_the_whole_run_invalid(attack, agent, reason):
+    report = attack(agent, tool="edit", time_out=10)
+    assert reason in report.invalid
+    assert (report.status, report.safe, report.results) == (2, False, [])
+    assert "invalid: " in repr(report)
+
+
+def test_an_agent_of_another_api_is_invalid(attack):
+    report = attack(Plain(), tool="edit", api="responses")
+    assert "speaks the chat API, not responses" in report.invalid
+
+
+def test_an_agent_that_hangs_at_the_good_call_is_invalid(attack):
+    held = threading.Event()
+    report = attack(partial(held.wait, 20), tool="edit", time_out=0.5)
+    held.set()
+    assert "asked no model here" in report.invalid
+
+
+def test_arguments_that_do_not_fit_are_said(attack):
+    report = attack(Plain(), tool="edit", arguments={"path": 3})
+    assert "arguments for" in report.invalid
+
+
+def test_given_arguments_are_what_is_asked(attack):
+    given = {"path": "a.py", "old": "a", "new": "b"}
+    report = attack(Plain(), tool="edit", arguments=given, only=["content-filter"])
+    assert report.results[0].executed == (given,)
+
+
+def test_a_scenario_without_a_form_for_the_tool_is_skipped(attack):
+    report = attack(Plain(), tool="edit", only=["cut-optional"])
+    assert report.verdicts() == {"cut-optional": "skipped"}
+    assert report.status == 0
+
+
+@pytest.mark.parametrize("flags", [{"only": ["no-such"]}, {"skip": ["no-such"]}])
+def test_an_unknown_scenario_is_named(attack, flags):
+    with pytest.raises(AttackUnusable, match=r"no-such.*cut-after-item-done"):
+        attack(Plain(), tool="edit", **flags)
+
+
+def test_a_tool_has_to_be_named(attack):
+    with pytest.raises(AttackUnusable, match="name of a tool"):
+        attack(Plain(), tool=())
+
+
+def test_the_environment_is_as_before(attack):
+    before = dict(os.environ)
+    attack(Plain(), tool="edit", only=["content-filter"])
+    assert dict(os.environ) == before
+
+
+# ------------------------------------------------------------------- what real clients accept
+
+
+def test_every_event_is_complete_as_the_sdk_documents_it():
+    from openai.types.chat import ChatCompletionChunk
+    from openai.types.responses import ResponseStreamEvent
+    from pydantic import TypeAdapter
+
+    models = {
+        "responses": TypeAdapter(ResponseStreamEvent),
+        "chat": TypeAdapter(ChatCompletionChunk),
+    }
+    problems = []
+    for api, model in models.items():
+        for scenario in (each for each in SCENARIOS.values() if api in each.apis):
+            for event in told(scenario, api):
+                # Errors have no type in Chat, and the nested one is of no documented form.
+                if "error" not in event:
+                    try:
+                        model.validate_python(event)
+                    except ValueError as error:
+                        problems.append(f"{api} {scenario.name} {event.get('type')}: {error}")
+    assert problems == []
+
+
+def test_streams_are_the_same_each_time():
+    scenario = SCENARIOS["content-filter"]
+    assert as_stream(told(scenario, "chat"), "chat", done=True) == as_stream(
+        told(scenario, "chat"), "chat", done=True
+    )
+    assert b"[DONE]" not in as_stream(told(scenario, "responses"), "responses", done=True)

@@ -1,0 +1,143 @@
+"""Exercise 16: right answers, however they are written, and wrong ones, caught where they fail."""
+
+import json
+
+import pytest
+
+from agentlib import ResponseFailure, ResponseReader
+from agentlib.jsonvalues import StrictJSONError, strict_loads, thaw
+from agentlib.lab.attack.attacking import attack
+from agentlib.lab.attack.small_agent import TOOLS, SmallAgent
+from agentlib.lab.exercises import exercise
+from agentlib.schemas import problem, validator
+
+
+def by_the_reader(events, run):
+    reader = ResponseReader("responses", TOOLS)
+    decision = None
+    for event in events:
+        decision = reader.accept(event)
+        if decision is not None:
+            break
+    for call in (decision or reader.end()).calls:
+        run(call.call_id, call.name, call.arguments)
+
+
+def quietly(events, run):
+    """Refuses by a return, and never by an error."""
+    reader = ResponseReader("responses", TOOLS)
+    try:
+        decision = next(filter(None, map(reader.accept, events)), None)
+    except (ResponseFailure, OSError):
+        return
+    for call in decision.calls if decision else ():
+        run(call.call_id, call.name, dict(call.arguments))
+
+
+def by_hand(events, run):
+    streamed = []
+    for event in events:
+        if event["type"] == "response.output_item.done":
+            streamed.append(event["item"])
+        if event["type"] == "response.completed":
+            break
+        if event["type"] in ("response.failed", "response.incomplete", "error"):
+            return
+    else:
+        return
+    body = event["response"]
+    calls = [item for item in body["output"] if item["type"] == "function_call"]
+    if body["status"] != "completed" or body["output"] != streamed:
+        return
+    if len({call["call_id"] for call in calls}) != len(calls):
+        return
+    allowed = []
+    for call in calls:
+        tool = TOOLS.get(call["name"])
+        try:
+            arguments = strict_loads(call["arguments"])
+        except StrictJSONError:
+            return
+        if tool is None or problem(validator(thaw(tool.parameters)), arguments):
+            return
+        allowed.append((call["call_id"], call["name"], arguments))
+    for each in allowed:
+        run(*each)
+
+
+def at_done(events, run):
+    for event in events:
+        if event["type"] == "response.output_item.done" and "arguments" in event["item"]:
+            item = event["item"]
+            run(item["call_id"], item["name"], json.loads(item["arguments"]))
+
+
+def at_any_end(events, run):
+    for event in events:
+        if event["type"] in ("response.completed", "response.incomplete"):
+            for item in event["response"]["output"]:
+                if "arguments" in item:
+                    run(item["call_id"], item["name"], json.loads(item["arguments"]))
+
+
+def without_the_schema(events, run):
+    def kept(call_id, name, arguments):
+        run(call_id, name, arguments)
+
+    for event in events:
+        if event["type"] == "response.completed":
+            items = [each for each in event["response"]["output"] if "arguments" in each]
+            for item in items:
+                kept(item["call_id"], item["name"], json.loads(item["arguments"]))
+
+
+def never(_events, _run):
+    return None
+
+
+def until_the_connection_ends(events, run):
+    reader = ResponseReader("responses", TOOLS)
+    decision = None
+    for event in events:
+        decision = reader.accept(event) or decision
+    for call in (decision or reader.end()).calls:
+        run(call.call_id, call.name, call.arguments)
+
+
+@pytest.mark.parametrize("answer", [by_the_reader, quietly, by_hand])
+def test_a_right_answer_is_right_however_it_is_written(answer):
+    verdict = exercise("16").check(answer)
+    assert verdict.passed, verdict.text
+
+
+@pytest.mark.parametrize(
+    ("answer", "stream"),
+    [
+        (at_done, "cut-after-item-done"),
+        (at_any_end, "length-whole-arguments"),
+        (without_the_schema, "end-restates-other-arguments"),
+        (never, "good-call"),
+        (until_the_connection_ends, "held-open"),
+    ],
+)
+def test_a_wrong_answer_is_caught_where_it_is_wrong(answer, stream):
+    verdict = exercise("16").check(answer)
+    assert not verdict.passed
+    assert verdict.where.startswith(f"{stream}, ")
+    assert verdict.why
+
+
+@pytest.mark.parametrize("answer", [by_the_reader, by_hand])
+def test_what_the_check_calls_right_is_safe_over_the_socket(answer):
+    report = attack(SmallAgent(answer), tool=TOOLS.names, time_out=20)
+    assert report.safe, report
+
+
+def test_events_that_an_answer_changes_harm_nobody():
+    def spoils(events, run):
+        for event in events:
+            event.clear()
+        run("call_attack_1", "edit", {})
+
+    assert not exercise("16").check(spoils).passed
+    assert exercise("16").check(by_the_reader).passed
