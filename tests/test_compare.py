@@ -108,3 +108,52 @@ def test_its_html_is_a_table_that_says_what_its_text_says():
     for words in ("······█··", "1 tool", "refuses at the end of the stream"):
         assert words in html
         assert words in repr(shown)
+
+
+def nested(depth, inner, close):
+    value = 1
+    for _ in range(depth):
+        value = {"a": value} if close == "}" else [value]
+    return {"a": value} if inner else value
+
+
+class Unshown:
+    def __repr__(self):
+        raise ValueError("no")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        nested(3_000, True, "}"),
+        nested(3_000, True, "]"),
+        nested(3_000, False, "]"),
+        {"a": 10**5_000},
+        10**5_000,
+        {(1, 2): 3},
+        {"a": Unshown()},
+        Unshown(),
+    ],
+    ids=["objects", "arrays", "no object", "a number", "only it", "a name", "a value", "it"],
+)
+def test_arguments_that_cannot_be_written_are_told_of_all_the_same(arguments):
+    class Deep(Own):
+        def accept(self, event):
+            return [("call_1", "edit", arguments)] if event["type"] == "response.created" else None
+
+    compared = compare(capture("disconnect"), Deep)
+    assert "at event 1: edit …" in repr(compared)
+    assert "edit …" in compared._repr_html_()
+
+
+def test_a_stream_whose_arguments_nest_deep_is_compared():
+    for depth in (100, 500, 990, 5_000):
+        text = '{"a":' * depth + "1" + "}" * depth
+        call = {"index": 0, "id": "call_1", "function": {"name": "edit", "arguments": text}}
+        events = [
+            {"choices": [{"index": 0, "delta": {"tool_calls": [call]}, "finish_reason": None}]},
+            {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]},
+        ]
+        compared = compare(Capture.from_events(events), *HASTY, Gated)
+        assert re.search("ActsAtItemDone +at event 2: edit", repr(compared))
+        assert "edit" in compared._repr_html_()

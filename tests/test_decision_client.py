@@ -3,6 +3,7 @@
 import json
 import sys
 import threading
+import traceback
 from dataclasses import replace
 
 import anyio
@@ -13,6 +14,7 @@ from raw_http import SECRET, leaving_nothing, serving
 from agentlib.decisions import AskUser, ClientConfig, FinalAnswer, OpenAIModelClient, ToolCall
 from agentlib.decisions.attempts import RESULTS
 from agentlib.errors import (
+    DecisionFailure,
     DecisionParseError,
     EmptyResponseError,
     StreamingUnsupportedError,
@@ -517,6 +519,72 @@ def test_a_key_is_never_shown(serve):
         client.decide(CONTEXT)
     client.close()
     assert SECRET not in f"{raised.value} {client.config!r} {client.attempts}"
+
+
+def answering(body, media_type="application/json", **headers):
+    return Reply(body=body.encode(), headers={"content-type": media_type, **headers})
+
+
+def ended_by(call):
+    return json.dumps({"error": {"message": f"no {call}", "code": call, "type": call}})
+
+
+LEAKS = {
+    "an error with status 200": answering(ended_by(SECRET)),
+    "in other letters": answering(ended_by(SECRET.upper())),
+    "with escapes": answering(ended_by(SECRET).replace("sk-", "\\u0073k-")),
+    "a page": answering(f"<html>{SECRET}", "text/html"),
+    "text that ends early": answering(f'{{"a": "{SECRET}'),
+    "bytes that are no text": replace(answering(""), body=f"\xff{SECRET}".encode("latin-1")),
+    "a media type": answering("{}", f"x/{SECRET}"),
+    "a parameter": answering("data: {}\n\n", f"text/plain; {SECRET}"),
+    "an encoding": answering("abc", "text/event-stream", **{"content-encoding": SECRET}),
+    "an error in a stream": answering(f"data: {ended_by(SECRET)}\n\n", "text/event-stream"),
+    "no object in a stream": answering(f'data: "{SECRET}"\n\n', "text/event-stream"),
+    "no JSON in a stream": answering(f"data: {{{SECRET}\n\n", "text/event-stream"),
+    "JSON in place of events": answering(f'{{"k": "{SECRET}"}}', "text/event-stream"),
+    "cut by a quotation": answering(f'{{"k": "{"x" * 20}{SECRET}"}}', "text/event-stream"),
+    "a tool that is unknown": whole((SECRET, {})),
+    "a stream of it": streamed((SECRET, {})),
+    "arguments": whole(("edit", {"pa": SECRET})),
+    "arguments in a stream": streamed(("edit", {"pa": SECRET})),
+    "a refusal": Reply.error(401, message=f"wrong key {SECRET}"),
+    "a server that cannot": Reply.error(503, message=SECRET, code=SECRET),
+}
+
+
+def all_texts(error):
+    """All that a message, a log or a trace shows of a failure."""
+    shown = [f"{error!r} {vars(error)}", *traceback.format_exception(error)]
+    return "\n".join(shown).lower()
+
+
+@pytest.mark.parametrize("reply", LEAKS.values(), ids=LEAKS)
+async def test_a_key_that_is_sent_back_anywhere_is_in_no_text_of_the_failure(serve, reply):
+    server = serve(reply)
+    with pytest.raises(DecisionFailure) as streamed_failure:
+        await adecide(server)
+    with pytest.raises(DecisionFailure) as whole_failure:
+        await anyio.to_thread.run_sync(decide, server)
+    for failure in (streamed_failure.value, whole_failure.value):
+        shown = all_texts(failure)
+        pieces = (SECRET[at : at + 12] for at in range(len(SECRET) - 11))
+        assert [piece for piece in pieces if piece in shown] == []
+
+
+def test_a_password_in_an_address_is_not_shown():
+    assert "hunter2" not in repr(ClientConfig("m", base_url="https://u:hunter2@host/v1"))
+
+
+@pytest.mark.parametrize("key", ["x", "EMPTY", "ollama"])
+def test_a_word_in_place_of_a_key_is_no_secret(serve, key):
+    server = serve(Reply(headers={"content-type": "application/json"}, body=b""))
+    own = OpenAIModelClient(
+        ClientConfig("m", api_key=key, base_url=server.base_url), sleep=lambda _: None
+    )
+    with pytest.raises(EmptyResponseError, match="with an empty, blank or all-NUL body"):
+        own.decide(CONTEXT)
+    own.close()
 
 
 def test_two_threads_make_one_client(serve):

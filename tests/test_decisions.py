@@ -81,6 +81,21 @@ def test_an_answer_is_described_as_a_proposal():
     assert "proposed" in parse_decision(said(ANSWER_ACTION)).describe(interactive=True)
 
 
+@pytest.mark.parametrize("action", [EDIT_ACTION, ANSWER_ACTION, ASK_ACTION])
+def test_a_decision_can_be_written_as_json_and_read_again(action):
+    decision = parse_decision(said(action))
+    text = decision.model_dump_json()
+    assert json.loads(text)["action"] == action
+    assert ModelDecision.model_validate_json(text) == decision
+    assert decision.model_dump(mode="json") == json.loads(text)
+
+
+def test_arrays_and_objects_within_an_input_are_written_as_they_came():
+    given = {"kind": "tool", "name": "t", "input": {"a": [1, {"b": [[], {}, None]}], "c": {}}}
+    text = parse_decision(said(given)).model_dump_json()
+    assert json.loads(text)["action"] == given
+
+
 def test_a_decision_cannot_be_changed():
     decision = parse_decision(GOOD)
     with pytest.raises(ValidationError):

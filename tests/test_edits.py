@@ -42,6 +42,29 @@ def made(stream, steps):
     return stream
 
 
+@given(steps=st.lists(EDITS, max_size=6))
+def test_edits_made_at_once_are_edits_made_one_after_the_other(steps):
+    one_by_one = made(capture("success_2_edit"), steps)
+    assert edited(capture("success_2_edit"), *one_by_one.edits) == one_by_one
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("digits", [10, 4_000, 5_000])
+@pytest.mark.parametrize("name", ["cut", "drop", "double", "swap", "edit", "replace", "response"])
+def test_a_number_too_long_to_be_written_is_refused_as_any_other(good, name, digits, sign):
+    number = sign * 10**digits
+    arguments = {"edit": (number, "a"), "replace": ("a", "b", number), "response": (1,)}
+    edit = Edit("drop" if name == "response" else name, arguments.get(name, (number,)))
+    with pytest.raises(EditError, match="expected at most 1,000,000,000 as"):
+        edited(good, edit._replace(response=number) if name == "response" else edit)
+
+
+@pytest.mark.parametrize("response", [-1, 0, 2])
+def test_a_response_that_is_not_there_is_not_edited(good, response):
+    with pytest.raises(EditError, match=f"has responses 1 to 1, no response {response}"):
+        good.drop(1, response=response)
+
+
 # What each does
 
 

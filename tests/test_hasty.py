@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentlib.lab import hasty
 from agentlib.lab.hasty import HASTY, ActsAtItemDone, ActsWhenItParses, FillsTheCut, Hasty
 from agentlib.lab.preview import MAX_CHARACTERS, Preview
 from agentlib.lab.replay import Replay
@@ -64,6 +65,68 @@ def test_a_stop_for_length_is_a_completion_to_each_of_them(name, reason):
     for adapter in HASTY:
         assert [call_id for _, call_id, _ in acted(adapter, stream)] == ["call_edit_1"]
     assert Replay(stream, tools()).decision is None
+
+
+SAID_AGAIN = {
+    "chat": ({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]},),
+    "messages": ({"type": "content_block_stop", "index": 0}, {"type": "message_stop"}),
+    "responses": (
+        {"type": "response.function_call_arguments.done", "item_id": "0"},
+        {"type": "response.completed"},
+    ),
+}
+BEGUN = {
+    "chat": lambda n, text: {"choices": [{"delta": {"tool_calls": [chat_call(n, text)]}}]},
+    "messages": lambda n, _: {
+        "type": "content_block_start",
+        "index": n,
+        "content_block": {"type": "tool_use", "id": f"call_{n}", "name": "t"},
+    },
+    "responses": lambda n, text: {
+        "type": "response.output_item.added",
+        "item": {
+            "type": "function_call",
+            "id": str(n),
+            "call_id": f"call_{n}",
+            "name": "t",
+            "arguments": text,
+        },
+    },
+}
+
+
+def chat_call(number, text):
+    function = {"name": "t", "arguments": text}
+    return {"index": number, "id": f"call_{number}", "function": function}
+
+
+@pytest.mark.parametrize("adapter", HASTY)
+@pytest.mark.parametrize("provider", BEGUN)
+@pytest.mark.parametrize("text", ["{}", '{"a": x'])
+def test_however_often_a_stream_ends_each_call_is_parsed_once(monkeypatch, adapter, provider, text):
+    parsed = []
+    monkeypatch.setattr(
+        hasty, "_object_of", lambda text, otherwise: parsed.append(text) or otherwise
+    )
+    trying = adapter()
+    for number in range(30):
+        trying.accept(BEGUN[provider](number, text))
+    for _ in range(30):
+        for event in SAID_AGAIN[provider]:
+            trying.accept(event)
+    trying.end()
+    assert len(parsed) <= 30
+    if adapter is FillsTheCut:
+        assert len(trying.actions) == 30
+
+
+def test_a_call_that_comes_after_an_end_is_acted_on_at_the_next():
+    for adapter in (ActsAtItemDone, FillsTheCut):
+        trying = adapter()
+        (end,) = SAID_AGAIN["chat"]
+        events = (BEGUN["chat"](0, '{"a": 1}'), end, BEGUN["chat"](1, '{"b": 2}'), end, end)
+        acts = [[action.call_id for action in trying.accept(event)] for event in events]
+        assert acts == [[], ["call_0"], [], ["call_1"], []]
 
 
 def test_a_call_without_arguments_runs_when_its_object_is_whole():

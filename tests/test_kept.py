@@ -1,6 +1,9 @@
 """The reader's progress: kept beside the chapters, harmless to lose, never in the way."""
 
 import json
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -75,6 +78,49 @@ def test_a_folder_that_cannot_be_written_stops_nothing(book, monkeypatch):
     keep("passed", "03")
 
     assert progress().passed == frozenset()
+
+
+@pytest.mark.parametrize(
+    "named", ["/", ".", "..", "{book}", "no/such/x", "{book}/pipe", "/dev/zero"]
+)
+def test_what_can_hold_no_progress_stops_nothing(book, monkeypatch, named):
+    os.mkfifo(book / "pipe")
+    monkeypatch.setenv("AGENTLIB_PROGRESS", named.format(book=book))
+    keep("passed", "03")
+
+    assert progress().passed == frozenset()
+    assert {path.name for path in book.iterdir()} == {FIRST_CHAPTER, "pipe"}
+
+
+@pytest.mark.parametrize("name", ["a" * 300, "\udcff"])
+def test_a_name_that_no_file_has_stops_nothing(book, monkeypatch, name):
+    monkeypatch.setattr(os, "environ", {**os.environ, "AGENTLIB_PROGRESS": str(book / name)})
+    keep("passed", "03")
+    progress()
+
+
+def test_a_working_directory_that_is_gone_stops_nothing(book, monkeypatch):
+    (book / "gone").mkdir()
+    monkeypatch.chdir(book / "gone")
+    (book / "gone").rmdir()
+    keep("passed", "03")
+
+    assert progress().passed == frozenset()
+
+
+def test_what_is_written_at_the_same_time_is_kept_as_well(book):
+    pytest.importorskip("fcntl", reason="this system has no such locks")
+    numbers = [f"{number:02}" for number in range(16)]
+    start = threading.Barrier(len(numbers))
+
+    def one(number):
+        start.wait()
+        keep("passed", number)
+
+    with ThreadPoolExecutor(len(numbers)) as threads:
+        list(threads.map(one, numbers))
+    assert progress().passed == {*numbers}
+    assert {path.name for path in book.iterdir()} == {FIRST_CHAPTER, FILE}
 
 
 def test_outside_the_book_nothing_is_kept(tmp_path, monkeypatch):

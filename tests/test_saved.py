@@ -22,7 +22,7 @@ from agentlib.lab.saved import (
 )
 from agentlib.lab.scenarios import capture, capture_names
 from agentlib.lab.stepper import Stepper
-from agentlib.transport.capture import Capture
+from agentlib.transport.capture import Capture, CaptureNotFound
 
 MOST_BYTES = 150_000
 
@@ -153,6 +153,52 @@ def test_a_capture_is_never_replaced_by_its_page(tmp_path, root, capsys):
     assert "expected a name that ends in .html" in said.err
     assert said.out == ""
     assert stream.read_bytes() == before
+
+
+@pytest.mark.parametrize("way", ["itself", "a link to it", "a hard link", "another spelling"])
+def test_no_file_that_is_read_is_replaced_whatever_it_is_called(tmp_path, root, capsys, way):
+    stream = tmp_path / "mine.html"
+    stream.write_bytes((root / "fixtures" / "streams" / "text_only.sse").read_bytes())
+    target = tmp_path / "out.html"
+    if way == "a link to it":
+        target.symlink_to(stream)
+    elif way == "a hard link":
+        target.hardlink_to(stream)
+    else:
+        target = stream if way == "itself" else tmp_path / ".." / tmp_path.name / stream.name
+    before = stream.read_bytes()
+    assert main(["inspect", str(stream), "--html", str(target)]) == 2
+    said = capsys.readouterr()
+    assert "it is the file that is read" in said.err
+    assert said.out == ""
+    assert stream.read_bytes() == before
+
+
+def test_a_link_is_replaced_and_not_what_it_leads_to(tmp_path, root):
+    other, link = tmp_path / "other.sse", tmp_path / "link.html"
+    other.write_bytes(b"data: {}\n\n")
+    link.symlink_to(other)
+    stream = str(root / "fixtures" / "streams" / "text_only.sse")
+    assert main(["inspect", stream, "--html", str(link)]) == 0
+    assert other.read_bytes() == b"data: {}\n\n"
+    assert link.read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert {path.name for path in tmp_path.iterdir()} == {"other.sse", "link.html"}
+
+
+@pytest.mark.parametrize("name", ["a\x00.html", "\ud800.html", f"{'a' * 300}.html", "folder.html"])
+def test_a_name_that_no_file_can_have_is_said_so_and_nothing_is_left(tmp_path, name):
+    (tmp_path / "folder.html").mkdir()
+    with pytest.raises(CannotSave, match="cannot write") as raised:
+        save_page(tmp_path / name, "x", [])
+    assert "\x00" not in str(raised.value)
+    assert [path.name for path in tmp_path.iterdir()] == ["folder.html"]
+
+
+@pytest.mark.parametrize("name", ["a\x00.sse", "\ud800.sse", f"{'a' * 300}.sse", "", "folder.sse"])
+def test_a_name_that_no_file_can_have_is_no_capture(tmp_path, name):
+    (tmp_path / "folder.sse").mkdir()
+    with pytest.raises(CaptureNotFound):
+        Capture.load(tmp_path / name)
 
 
 def test_a_page_says_the_name_of_a_file_and_not_where_it_lies(tmp_path, root):

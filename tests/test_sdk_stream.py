@@ -2,19 +2,30 @@
 
 import asyncio
 import gzip
+import traceback
 from contextlib import suppress
 from dataclasses import replace
 
 import anyio
 import anyio.to_thread
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from raw_http import SECRET, leaving_nothing, serving
 from sdk import REQUEST, ask, model_of, sending, transport_to
 
-from agentlib.errors import IdleTimeout, ProtocolViolation, ProviderStopped, StreamCut
+from agentlib.errors import (
+    IdleTimeout,
+    ProtocolViolation,
+    ProviderStopped,
+    ResponseFailure,
+    StreamCut,
+)
 from agentlib.lab.scenarios import capture
 from agentlib.transport import openai_sdk
 from agentlib.transport.loopback import Reply
+from agentlib.transport.openai_sdk import scrubbed
+from agentlib.transport.recorder import REDACTED
 
 pytestmark = pytest.mark.anyio
 READ = Reply.stream(capture("success_1_read"))
@@ -193,6 +204,38 @@ async def test_a_key_that_is_sent_back_in_an_event_is_not_handed_on(serve):
         with pytest.raises(ProviderStopped) as raised:
             await ask(model)
     assert "bad key [redacted]" in raised.value.reason
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply(body=b'data: {"error":{"message":"bad \\u0073%b"}}\n\n' % SECRET[1:].encode()),
+        Reply(body=b'data: "%b"\n\n' % SECRET.encode()),
+        Reply(body=b"data: {%b\n\n" % SECRET.upper().encode()),
+        Reply(headers={"content-type": f"text/html; {SECRET}"}),
+        Reply(headers={"content-encoding": SECRET}),
+    ],
+    ids=["escaped", "no object", "no JSON", "type", "encoding"],
+)
+async def test_a_key_that_is_sent_back_is_in_no_text_of_what_fails(serve, reply):
+    async with model_of(serve(reply)) as model:
+        with pytest.raises(ResponseFailure) as raised:
+            await ask(model)
+    shown = "".join(traceback.format_exception(raised.value)).lower()
+    assert [SECRET[at : at + 12] for at in range(17) if SECRET[at : at + 12] in shown] == []
+
+
+@given(
+    before=st.text("0é😀İ ", max_size=20),
+    piece=st.tuples(st.integers(0, 17), st.integers(12, 29)),
+    upper=st.booleans(),
+    after=st.text("0é😀İ ", max_size=20),
+)
+def test_what_is_scrubbed_holds_no_long_piece_and_keeps_the_rest(before, piece, upper, after):
+    held = SECRET[piece[0] : piece[0] + piece[1]]
+    text = scrubbed(f"{before}{held.upper() if upper else held}{after}", SECRET)
+    assert text == f"{before}{REDACTED}{after}"
+    assert scrubbed(before + after, SECRET) == before + after
 
 
 # --------------------------------------------------------------------------------- how it ends

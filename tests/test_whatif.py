@@ -1,5 +1,6 @@
 """What if: edits of a stepper, both verdicts, and the code that makes the same capture."""
 
+import json
 import re
 
 import ipywidgets
@@ -10,6 +11,7 @@ from agentlib.lab.replay import Replay
 from agentlib.lab.scenarios import capture, tools
 from agentlib.lab.stepper import Stepper
 from agentlib.lab.whatif import MAX_EDITS, MAX_FRAGMENT_CHARACTERS
+from agentlib.transport import edits as edits_module
 from agentlib.transport.capture import Capture
 
 
@@ -22,6 +24,12 @@ def close_widgets():
 @pytest.fixture
 def stepper():
     return Stepper(capture("success_2_edit"), index=13)
+
+
+def sendable(stepper):
+    """Whether what the page is sent can be written as UTF-8, as the messages of Jupyter are."""
+    state = {name: stepper.get_state(name)[name] for name in ("edits", "whatif", "index", "trace")}
+    return json.dumps(state, ensure_ascii=False, default=len).encode()
 
 
 def made_by(stepper, original):
@@ -169,6 +177,12 @@ def test_a_capture_of_the_book_is_named_in_the_code_and_any_other_is_a_variable(
         ([["edit", [5, "x" * (MAX_FRAGMENT_CHARACTERS + 1)]]], "at most 2,000 characters"),
         ([["double", [1]]] * (MAX_EDITS + 1), "at most 50 edits"),
         ([["stop", ["<img src=x>"]]], "one of completed, incomplete, failed"),
+        ([["edit", [5, "a\ud83d"]]], "half of an escape pair is edited by code"),
+        ([["edit", [5, "\ude00\ud83d"]]], "half of an escape pair is edited by code"),
+        ([["stop", ["\ud83d"]]], "half of an escape pair"),
+        ([["cut", [10**5_000]]], "too large to be shown"),
+        ([["swap", [-(10**5_000)]]], "too large to be shown"),
+        ([["edit", [10**4_000, "a"]]], "at most 1,000,000,000 as event"),
     ],
 )
 def test_what_cannot_be_done_is_answered_and_changes_nothing(stepper, edits, said):
@@ -184,6 +198,7 @@ def test_what_cannot_be_done_is_answered_and_changes_nothing(stepper, edits, sai
     assert stepper.whatif["answer"] == answers + 1
     assert re.search(said, stepper.whatif["error"])
     assert stepper.whatif["edits"] == kept
+    assert sendable(stepper)
 
 
 def test_what_a_page_asks_is_answered_with_a_new_trace(stepper):
@@ -196,8 +211,44 @@ def test_what_a_page_asks_is_answered_with_a_new_trace(stepper):
 
 
 def test_a_fragment_that_hides_something_is_shown_in_the_code(stepper):
-    stepper.edits = [["edit", [13, "\u202e\ud800"]]]
+    stepper.edits = [["edit", [13, "\u202e\x00"]]]
     assert "\u202e" not in stepper.whatif["code"]
-    assert "\ud800" not in stepper.whatif["code"]
     assert "\u202e" not in repr(stepper)
     assert made_by(stepper, None) == stepper.capture
+
+
+@pytest.mark.parametrize("name", ["unicode", "hostile", "chat_edit", "messages_edit"])
+def test_whatever_is_asked_of_a_stream_the_answer_can_be_sent(name):
+    stream = capture(name)
+    for original in (stream, Capture.from_events(stream.events, "\ud800")):
+        stepper = Stepper(original)
+        for event in stream.events:
+            for fragment in (event.raw[:60], str(event.data.get("delta")), "\ud83d", "\U0001f600"):
+                stepper.set_state({"edits": [["edit", [event.number, fragment]]]})
+                assert sendable(stepper)
+            stepper.set_state({"edits": [["drop", [event.number]]]})
+            assert sendable(stepper)
+
+
+@pytest.mark.parametrize("held", [[], [["cut", [3]]], [["double", [1]], ["double", [1]]]])
+@pytest.mark.parametrize("edits", [[], [["cut", [3]]], [["cut", [99]]], [["double", [1]]]])
+@pytest.mark.parametrize("index", [-1, 2, 9, 18, 19, 10**6])
+def test_a_step_that_is_sent_with_edits_is_one_of_the_response_that_they_make(held, edits, index):
+    for order in (("edits", "index"), ("index", "edits")):
+        stepper = Stepper(capture("success_2_edit"), index=18)
+        stepper.edits = held
+        asked = {"edits": edits, "index": index}
+        stepper.set_state({name: asked[name] for name in order})
+        assert stepper.index == max(0, min(index, stepper.last)) == stepper.frame.index
+
+        with stepper.hold_trait_notifications():
+            stepper.edits, stepper.index = held, index
+        assert stepper.index == stepper.replay.index == stepper.frame.index <= stepper.last
+
+
+def test_a_change_writes_the_source_once_however_many_edits_it_has(monkeypatch):
+    written = []
+    monkeypatch.setattr(edits_module, "as_comments", lambda _: written.append(1) or b"")
+    stepper = Stepper(Capture.from_events(capture("success_2_edit").events, "of my own"))
+    stepper.set_state({"edits": [["double", [1]]] * MAX_EDITS})
+    assert (len(written), stepper.last) == (1, 18 + MAX_EDITS)

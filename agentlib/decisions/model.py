@@ -13,10 +13,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+)
 
 from agentlib.conversation import Usage
-from agentlib.jsonvalues import FrozenObject, printable
+from agentlib.jsonvalues import FrozenObject, printable, thaw
 
 # Enough to see what went wrong; a note is sent to the model, and paid for, in every later request.
 MAX_EXCERPT_CHARACTERS = 240
@@ -36,7 +43,9 @@ def _said(text: str) -> str:
     return text
 
 
-JSONObject: TypeAlias = Annotated[FrozenObject, BeforeValidator(_object)]
+JSONObject: TypeAlias = Annotated[
+    FrozenObject, BeforeValidator(_object), PlainSerializer(thaw, when_used="json")
+]
 Words: TypeAlias = Annotated[str, AfterValidator(_said)]
 
 

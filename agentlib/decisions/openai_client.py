@@ -26,6 +26,7 @@ from agentlib.decisions.reading import (
     read_decision,
     read_whole,
     reply_failure,
+    without_secret,
 )
 from agentlib.decisions.streaming import WatchedTransport
 from agentlib.errors import (
@@ -60,7 +61,7 @@ class ClientConfig:
 
     model: str
     api_key: str | None = field(default=None, repr=False)
-    base_url: str | None = None
+    base_url: str | None = field(default=None, repr=False)  # it may hold a password
     native_tool_calls: bool = True
     max_output_tokens: int = MAX_OUTPUT_TOKENS
     timers: Timers = field(default_factory=Timers)
@@ -120,7 +121,7 @@ class OpenAIModelClient(ModelClient):
             try:
                 return turn.succeed(self._ask(client, turn))
             except DecisionFailure as failure:
-                wait = turn.fail(failure)
+                wait = turn.fail(without_secret(failure, client.api_key))
             if wait:
                 self._sleep(wait)
 
@@ -134,7 +135,7 @@ class OpenAIModelClient(ModelClient):
                 return turn.succeed(await ask(client, turn))
             except DecisionFailure as failure:
                 self.streams &= not isinstance(failure, StreamingUnsupportedError)
-                wait = turn.fail(failure)
+                wait = turn.fail(without_secret(failure, client.api_key))
             if wait:
                 await self._asleep(wait)
 

@@ -43,7 +43,7 @@ from agentlib.providers.chat import COMPLETE, read_usage
 from agentlib.providers.fields import said
 from agentlib.providers.reading import ResponseReader
 from agentlib.providers.requests import argument_text
-from agentlib.transport.openai_sdk import BLANK
+from agentlib.transport.openai_sdk import BLANK, scrubbed
 from agentlib.transport.whole import WholeReply
 
 EMPTY = "the server answered 200 with an empty, blank or all-NUL body"
@@ -116,6 +116,23 @@ def reply_failure(failure: ResponseFailure, seen: Seen, *, streamed: bool) -> De
     return TransportError(reason, usage=usage)
 
 
+def without_secret(failure: DecisionFailure, secret: str) -> DecisionFailure:
+    """Return `failure` with nothing in its texts of the key that the request carried.
+
+    A server may send it back anywhere. A cause that quotes it is left out.
+    """
+    failure.reason = scrubbed(failure.reason, secret)
+    failure.args = (failure.reason,)
+    for name in ("code", "excerpt"):
+        text = getattr(failure, name, None)
+        if isinstance(text, str):
+            setattr(failure, name, scrubbed(text, secret))
+    causes = "\n".join(f"{each} {each!r}" for each in _causes(failure))
+    if scrubbed(causes, secret) != causes:
+        failure.__cause__ = failure.__context__ = None
+    return failure
+
+
 def read_decision(
     decision: Decision, context: DecisionContext, *, native_tools: bool
 ) -> ModelDecision:
@@ -153,6 +170,14 @@ def read_whole(
     if decision is None:
         raise AssertionError("a reply that ended without a decision has failed")
     return read_decision(decision, context, native_tools=native_tools)
+
+
+def _causes(error: BaseException) -> list[BaseException]:
+    found: list[BaseException] = [error]
+    for each in found:
+        before = (each.__cause__, each.__context__)
+        found += [earlier for earlier in before if earlier is not None and earlier not in found]
+    return found[1:]
 
 
 def _read_envelope(decision: Decision, context: DecisionContext) -> ModelDecision:
@@ -210,8 +235,8 @@ def _completion(reply: WholeReply) -> dict[str, Any]:
     if not reply.body.strip(BLANK):
         raise EmptyResponseError(EMPTY)
     try:
-        body = loads_unique(reply.body.decode())
-    except (UnicodeDecodeError, StrictJSONError) as error:
+        body = loads_unique(_text(reply.body))
+    except StrictJSONError as error:
         seen = quote(reply.media_type)
         raise TransportError(f"expected one JSON object, saw content of type {seen}") from error
     if not isinstance(body, dict):
@@ -223,6 +248,15 @@ def _completion(reply: WholeReply) -> dict[str, Any]:
         reason = f"the server answered 200 with an error: {said(problem)}"
         raise TransportError(reason, code=known, usage=_billed(body))
     return body
+
+
+def _text(body: bytes) -> str:
+    try:
+        return body.decode()
+    except UnicodeDecodeError as error:
+        start = error.start
+    # Raised here, it leaves the first one behind, which holds the whole body.
+    raise StrictJSONError(f"it is no UTF-8 from byte {start + 1:,} on")
 
 
 def _as_chunk(body: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]:

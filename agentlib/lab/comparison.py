@@ -216,9 +216,13 @@ def _short(text: str) -> str:
 
 
 def _written(arguments: object) -> str:
-    if not isinstance(arguments, Mapping):
-        return _short(str(arguments))
-    text = json.dumps(thaw(arguments), ensure_ascii=False, separators=(",", ":"), default=repr)
+    try:
+        if not isinstance(arguments, Mapping):
+            return _short(str(arguments))
+        text = json.dumps(thaw(arguments), ensure_ascii=False, separators=(",", ":"), default=repr)
+    except (RecursionError, TypeError, ValueError):
+        # Nested too deep, a number too long, or a name that is no text: the call is told of still.
+        return "…"
     return _short(text)
 
 

@@ -1,4 +1,4 @@
-"""Three hasty adapters, each a mistake that real frameworks have shipped.
+"""Three hasty adapters, each a mistake that is easy to make.
 
 Each looks at one event at a time and says what it would have executed by then; none asks anything
 of the response as a whole, and no tool is ever called here. They are what the gate is compared
@@ -42,6 +42,7 @@ class _Call:
     name: str
     fragments: list[str] = field(default_factory=list)
     preview: Preview = field(default_factory=Preview)
+    changed: bool = True
 
     @property
     def text(self) -> str:
@@ -56,7 +57,9 @@ class _Hasty:
         self.actions: list[HastyAction] = []
         self._events = 0
         self._calls: dict[str, _Call] = {}
-        self._known: list[_Call] = []
+        # Those that changed since they were looked at: however often a stream says that all calls
+        # are done, none is parsed twice.
+        self._changed: list[_Call] = []
         self._acted: set[str] = set()
 
     def accept(self, event: Mapping[str, Any]) -> list[HastyAction]:
@@ -78,21 +81,41 @@ class _Hasty:
         call = self._calls.get(told.key)
         if told.name and (call is None or call.call_id != told.call_id):
             call = self._calls[told.key] = _Call(told.call_id, told.name)
-            self._known.append(call)
+            self._changed.append(call)
         if told.what == STOPS:
             self._stop()
         elif told.what == ALL_DONE:
-            for each in self._known:
-                self._done(each)
+            self._all_done()
         elif call is None or told.what == BEGINS:
             return
         elif told.what == DONE:
             if told.text:
-                call.fragments = [told.text]
-            self._done(call)
+                call.fragments.clear()
+                self._grow(call, told.text)
+            self._look(call)
         elif told.what == GROWS and told.text:
-            call.fragments.append(told.text)
+            self._grow(call, told.text)
             self._grown(call, told.text)
+
+    def _grow(self, call: _Call, text: str) -> None:
+        call.fragments.append(text)
+        if not call.changed:
+            call.changed = True
+            self._changed.append(call)
+
+    def _look(self, call: _Call) -> None:
+        if call.changed and call.call_id not in self._acted:
+            self._done(call)
+        call.changed = False
+
+    def _take_changed(self) -> list[_Call]:
+        changed, self._changed = self._changed, []
+        return changed
+
+    def _all_done(self) -> None:
+        """All calls are said to be done at once."""
+        for call in self._take_changed():
+            self._look(call)
 
     def _grown(self, call: _Call, fragment: str) -> None:
         """A fragment came: by itself, this is nothing to act on."""
@@ -113,8 +136,9 @@ class _Hasty:
 class ActsAtItemDone(_Hasty):
     """Acts as soon as one call's arguments are said to be done.
 
-    That is the item's done in the Responses API, and the end of its block in Messages. Chat
-    Completions says no such thing: there it acts at a finish reason, whichever it is.
+    That is arguments.done in the Responses API, or the item's done where that comes first, and
+    the end of its block in Messages. Chat Completions says no such thing: there it acts at a
+    finish reason, whichever it is.
     """
 
     def _done(self, call: _Call) -> None:
@@ -148,9 +172,13 @@ class FillsTheCut(_Hasty):
     did.
     """
 
+    def _all_done(self) -> None:
+        pass
+
     def _stop(self) -> None:
-        for call in self._known:
-            self._act(call, _object_of(call.text, otherwise={}))
+        for call in self._take_changed():
+            if call.call_id not in self._acted:
+                self._act(call, _object_of(call.text, otherwise={}))
 
 
 HASTY = (ActsAtItemDone, ActsWhenItParses, FillsTheCut)

@@ -211,7 +211,7 @@ def run_inspect(
         catalog = read_catalog(tools) if tools is not None else None
         check_flags(compat)
         if html is not None:
-            check_target(html)
+            check_target(html, (*files, *([tools] if tools is not None else [])))
     except (CatalogError, CannotSave, UnknownFlag) as error:
         _complain(error)
         return EXIT_USAGE

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -82,23 +82,42 @@ def keep(kind: Kind, number: str) -> None:
     path = _path()
     if path is None:
         return
-    known = _read(path)
-    if number in known[kind]:
-        return
-    known[kind] |= {number}
-    text = json.dumps({each: sorted(known[each]) for each in KINDS}, indent=1)
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    with suppress(OSError):
+    with suppress(OSError, ValueError), _alone(path.parent):
+        known = _read(path)
+        if number in known[kind]:
+            return
+        known[kind] |= {number}
+        text = json.dumps({each: sorted(known[each]) for each in KINDS}, indent=1)
+        part = path.with_name(f"{path.name}.{os.getpid()}.part")
         part.write_text(f"{text}\n", encoding="utf-8")
         part.replace(path)
 
 
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Let one chapter at a time write in a folder, where the system has such locks."""
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    held = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(held)
+
+
 def _path() -> Path | None:
+    """Return where progress is kept; None where that is nowhere, or nothing that a file can be."""
     named = os.environ.get("AGENTLIB_PROGRESS", "")
-    if named:
-        return None if named == "off" else Path(named)
-    folder = Path.cwd()
-    return folder / FILE if (folder / FIRST_CHAPTER).is_file() else None
+    with suppress(OSError, ValueError):
+        path = Path(named) if named else Path.cwd() / FILE
+        chosen = named != "off" if named else path.with_name(FIRST_CHAPTER).is_file()
+        # A pipe or a device would be waited for, or read without an end.
+        return path if chosen and (not path.exists() or path.is_file()) else None
+    return None
 
 
 def _read(path: Path) -> dict[str, frozenset[str]]:

@@ -11,7 +11,9 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -126,24 +128,39 @@ def shown_name(file: str) -> str:
     return "standard input" if file == "-" else Path(file).name
 
 
-def check_target(path: str | Path) -> Path:
+def check_target(path: str | Path, read: Iterable[str | Path] = ()) -> Path:
     """Return the path of a page to write. Raises CannotSave where its name is not that of one.
 
-    So no capture is ever replaced by the page that should show it.
+    So no capture is ever replaced by the page that should show it; nor is one of the files that
+    are `read`, whatever it is called.
     """
     path = Path(path)
     if path.suffix.lower() not in PAGE_SUFFIXES:
-        raise CannotSave(f"cannot write {path}: expected a name that ends in .html")
+        raise CannotSave(f"cannot write {_shown(path)}: expected a name that ends in .html")
+    for each in read:
+        with suppress(OSError, ValueError):
+            if path.samefile(each):
+                raise CannotSave(f"cannot write {_shown(path)}: it is the file that is read")
     return path
 
 
 def save_page(path: str | Path, title: str, steppers: Sequence[SavedStepper]) -> Path:
-    """Write such a file and return its path; one that is there is replaced. Raises CannotSave."""
+    """Write such a file and return its path; one that is there is replaced. Raises CannotSave.
+
+    Where the name is a link, the link is replaced, and not what it leads to.
+    """
     path = check_target(path)
+    text = page(title, steppers)
     try:
-        path.write_text(page(title, steppers), encoding="utf-8")
-    except OSError as error:
-        raise CannotSave(f"cannot write {path}: {error.strerror}") from error
+        part = path.with_name(f".{os.getpid()}.part")
+        try:
+            part.write_text(text, encoding="utf-8")
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise CannotSave(f"cannot write {_shown(path)}: {reason}") from error
     return path
 
 
@@ -164,6 +181,10 @@ def data(values: dict[str, Any]) -> str:
     text = json.dumps(values, default=_as_base64, separators=(",", ":"))
     # A `<` could end the element or open a comment; in JSON it stands only within strings.
     return text.replace("<", "\\u003c")
+
+
+def _shown(path: Path) -> str:
+    return one_line(str(path))
 
 
 def _section(number: int, stepper: SavedStepper) -> str:

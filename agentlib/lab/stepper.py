@@ -22,10 +22,10 @@ from agentlib.lab.frame import Frame
 from agentlib.lab.front_end import FRONT, SCRIPTS, deflated, front_script, front_style
 from agentlib.lab.replay import Replay, Source, captured_catalog
 from agentlib.lab.saved import SavedStepper, save_page
-from agentlib.lab.whatif import WhatIf, applied, checked
+from agentlib.lab.whatif import WhatIf, checked
 from agentlib.lab.wire import to_wire
 from agentlib.transport.capture import Capture
-from agentlib.transport.edits import Edit, EditError
+from agentlib.transport.edits import Edit, EditError, edited
 
 __all__ = [
     "FRONT",
@@ -80,6 +80,7 @@ class Stepper(anywidget.AnyWidget):
         self._response, self._limits = response, limits
         self._recorded = self.replay = replay
         self._what_if = WhatIf(replay, replay, ())
+        self._tried: tuple[tuple[Edit, ...], Capture] = ((), original)
         self._answers = 0
         super().__init__(
             trace=deflated(to_wire(replay.trace)), index=index, whatif=self._what_if.wire()
@@ -91,27 +92,29 @@ class Stepper(anywidget.AnyWidget):
 
     @traitlets.observe("index")
     def _follow(self, change: dict[str, Any]) -> None:
-        self.replay.seek(change["new"])
+        # Set at once with `edits`, it was checked against the response as it was before.
+        self.index = self.replay.seek(change["new"]).index
 
     @traitlets.validate("edits")
     def _possible(self, proposal: dict[str, Any]) -> list[Any]:
         try:
-            edits = self._checked(proposal["value"])
+            edits, _ = self._edited(proposal["value"])
         except EditError as error:
             raise traitlets.TraitError(str(error)) from error
         return [[edit.name, list(edit.arguments)] for edit in edits]
 
-    def _checked(self, asked: object) -> tuple[Edit, ...]:
+    def _edited(self, asked: object) -> tuple[tuple[Edit, ...], Capture]:
+        # One change asks three times: what a page sent, what is valid, what to show.
         edits = checked(asked, self._response)
-        applied(self._recorded.capture, edits)
-        return edits
+        if edits != self._tried[0]:
+            self._tried = edits, edited(self._recorded.capture, *edits)
+        return self._tried
 
     @traitlets.observe("edits")
     def _rebuild(self, change: dict[str, Any]) -> None:
-        edits = checked(change["new"], self._response)
+        edits, capture = self._edited(change["new"])
         index, replay = self.replay.index, self._recorded
         if edits:
-            capture = applied(self._recorded.capture, edits)
             options: dict[str, Any] = {"response": self._response, "limits": self._limits}
             replay = Replay(capture, self._tools, **options)
         replay.seek(index)
@@ -126,15 +129,19 @@ class Stepper(anywidget.AnyWidget):
         self.whatif = {**self._what_if.wire(error), "answer": self._answers}
 
     def set_state(self, sync_data: dict[str, Any]) -> None:
-        """Take what a page sends; edits that cannot be made are answered with the reason."""
-        try:
-            if "edits" in sync_data:
-                self._checked(sync_data["edits"])
-        except EditError as error:
-            sync_data = {name: value for name, value in sync_data.items() if name != "edits"}
-            self.send_state("edits")
-            self._answer(str(error))
-        super().set_state(sync_data)
+        """Take what a page sends; edits that cannot be made are answered with the reason.
+
+        Edits come first: a step that is sent with them is one of the response that they make.
+        """
+        rest = {name: value for name, value in sync_data.items() if name != "edits"}
+        if "edits" in sync_data:
+            try:
+                self._edited(sync_data["edits"])
+                super().set_state({"edits": sync_data["edits"]})
+            except EditError as error:
+                self.send_state("edits")
+                self._answer(str(error))
+        super().set_state(rest)
 
     def _go(self, frame: Frame) -> Frame:
         self.index = frame.index

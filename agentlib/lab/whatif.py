@@ -8,11 +8,11 @@ with the first event at which the two differ, and with the line of code that mak
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from agentlib.errors import AgentlibError
-from agentlib.jsonvalues import quote, visible
+from agentlib.jsonvalues import has_surrogate, quote, visible
 from agentlib.lab.frame import verdict_line, where
 from agentlib.lab.replay import Replay
 from agentlib.lab.scenarios import capture as fixture
@@ -53,25 +53,17 @@ def _checked(each: object, response: int) -> Edit:
     if not fits:
         expected = " and ".join("a text" if kind is str else "a whole number" for kind in types)
         raise EditError(f"{name} takes {expected}, saw {quote(arguments)}")
-    if any(isinstance(a, str) and len(a) > MAX_FRAGMENT_CHARACTERS for a in arguments):
-        raise EditError(f"a text may have at most {MAX_FRAGMENT_CHARACTERS:,} characters here")
+    for text in (each for each in arguments if isinstance(each, str)):
+        if len(text) > MAX_FRAGMENT_CHARACTERS:
+            raise EditError(f"a text may have at most {MAX_FRAGMENT_CHARACTERS:,} characters here")
+        if has_surrogate(text):
+            # UTF-8 cannot carry it, and the messages between a page and the kernel are UTF-8.
+            raise EditError("a text with half of an escape pair is edited by code: capture.edit")
     return Edit(name, tuple(arguments), response)
 
 
 def _is(value: object, kind: type) -> bool:
     return isinstance(value, kind) and not isinstance(value, bool)
-
-
-def applied(capture: Capture, edits: Iterable[Edit]) -> Capture:
-    """Return the capture with these edits, in order. Raises EditError at the first that fails."""
-    for edit in edits:
-        try:
-            capture = edited(capture, edit)
-        except EditError:
-            raise
-        except AgentlibError as error:
-            raise EditError(f"{edit.name} cannot be done: {error}") from error
-    return capture
 
 
 class WhatIf:
@@ -143,7 +135,7 @@ def _base(capture: Capture) -> tuple[str, tuple[Edit, ...]]:
     A fixture of the book is called by its name; any other is `capture`, as it was given.
     """
     try:
-        same = applied(fixture(capture.name), capture.edits) == capture
+        same = edited(fixture(capture.name), *capture.edits) == capture
     except (AgentlibError, OSError):
         same = False
     return (f"capture({capture.name!r})", capture.edits) if same else ("capture", ())

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 # In the text form of a capture a longer argument is cut; `code` writes it whole.
 MAX_SHOWN_CHARACTERS = 48
+# No capture has as many events; a longer number could not even be written in a message.
+MAX_NUMBER = 10**9
 
 Path: TypeAlias = tuple[str | int, ...]
 
@@ -107,27 +109,29 @@ def chain(edits: Iterable[Edit]) -> str:
     return "".join(str(edit) for edit in edits)
 
 
-def edited(capture: Capture, edit: Edit) -> Capture:
-    """Return `capture` with one more edit. Raises EditError where it cannot be made.
+def edited(capture: Capture, *edits: Edit) -> Capture:
+    """Return `capture` with these edits more, in order. Raises EditError where one cannot be made.
 
-    The source of the new capture is written anew from its events; where reading had stopped, it
-    still says so, unless that end was cut off.
+    The source of the new capture is written anew from its events, after the last edit; where
+    reading had stopped, it still says so, unless that end was cut off.
     """
-    _check_number("response", edit.response)
-    if edit.response > len(capture.responses):
-        count = len(capture.responses)
-        raise EditError(f"{capture.name} has responses 1 to {count}, no response {edit.response}")
-    place = edit.response - 1
-    response = capture.responses[place]
-    target = _Target(capture.name, capture.provider, response)
-    events = _EDITS[edit.name].act(target, *edit.arguments)
-    changed = replace(response, events=_numbered(events))
-    if edit.name == "cut":
-        changed = replace(changed, fault=None, done_marker=False, notes=())
-    responses = (*capture.responses[:place], changed, *capture.responses[place + 1 :])
-    source = as_comments(capture.comments) + b"".join(_blocks(responses))
-    edits = (*capture.edits, edit)
-    return replace(capture, source=source, responses=responses, form="events", edits=edits)
+    if not edits:
+        return capture
+    responses = list(capture.responses)
+    for edit in edits:
+        _check_number("response", edit.response)
+        if not 1 <= edit.response <= len(responses):
+            has = f"{capture.name} has responses 1 to {len(responses)}"
+            raise EditError(f"{has}, no response {edit.response}")
+        place = edit.response - 1
+        responses[place] = _changed(_Target(capture.name, capture.provider, responses[place]), edit)
+    return replace(
+        capture,
+        source=as_comments(capture.comments) + b"".join(_blocks(responses)),
+        responses=tuple(responses),
+        form="events",
+        edits=(*capture.edits, *edits),
+    )
 
 
 class _Target(NamedTuple):
@@ -217,6 +221,19 @@ def _replace(target: _Target, old: str, new: str, event: int | None) -> _Events:
     return events
 
 
+def _changed(target: _Target, edit: Edit) -> CapturedResponse:
+    try:
+        events = _EDITS[edit.name].act(target, *edit.arguments)
+    except EditError:
+        raise
+    except AgentlibError as error:
+        raise EditError(f"{edit.name} cannot be done: {error}") from error
+    changed = replace(target.response, events=_numbered(events))
+    if edit.name == "cut":
+        changed = replace(changed, fault=None, done_marker=False, notes=())
+    return changed
+
+
 class _Row(NamedTuple):
     """How an edit acts, and under which keywords its arguments are written; "" is by place."""
 
@@ -270,6 +287,8 @@ _STOPPERS: dict[str, Callable[[dict[str, Any], str], bool]] = {
 def _check_number(what: str, number: object) -> None:
     if not isinstance(number, int) or isinstance(number, bool):
         raise EditError(f"expected a whole number as {what}, saw {quote(number)}")
+    if abs(number) > MAX_NUMBER:
+        raise EditError(f"expected at most {MAX_NUMBER:,} as {what}, saw {quote(number)}")
 
 
 def _follow(value: Any, path: Path) -> Any:
@@ -305,7 +324,10 @@ def _reread(event: CapturedEvent, raw: str) -> CapturedEvent:
 
 
 def _numbered(events: _Events) -> tuple[CapturedEvent, ...]:
-    return tuple(event._replace(number=number) for number, event in enumerate(events, 1))
+    return tuple(
+        event if event.number == number else event._replace(number=number)
+        for number, event in enumerate(events, 1)
+    )
 
 
 def _blocks(responses: Iterable[CapturedResponse]) -> Iterable[bytes]:

@@ -8,6 +8,7 @@ retries are off, since the opening loop owns them.
 
 from __future__ import annotations
 
+import string
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -44,6 +45,11 @@ EVENT_STREAM = "text/event-stream"
 BLANK = b"\0 \t\r\n"
 NO_SDK = "the SDK is not installed; install it with: pip install 'agentlib[live]'"
 HEAD_BYTES = 1024
+# So many characters of a key in a row tell too much of it.
+MAX_TOLD_CHARACTERS = 12
+# What is shorter is a word for a server that asks for no key, as in "EMPTY", and keeps nothing out.
+MIN_KEY_CHARACTERS = 8
+_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 # A proxy of the environment cannot reach a server on this machine, such as a lesson's.
 NO_PROXY = {"all://127.0.0.1": None, "all://localhost": None}
 # Errors that the SDK calls a failed connection, and that the same request would meet again.
@@ -160,13 +166,9 @@ class SDKStream:
         if event.empty or event.done:
             return None
         try:
-            native = decode_event(event)
-            if self._secret in event.data and _tells_of_an_error(native):
-                # Nothing of it is ever released; its text goes into messages and logs.
-                native = decode_event(event._replace(data=_scrubbed(event.data, self._secret)))
+            return _decoded(event, self._secret)
         except EventStreamError as error:
             raise _violation(error) from error
-        return native
 
     async def aclose(self) -> None:
         """Close the HTTP response; a connection with unread bytes is not used again."""
@@ -204,12 +206,13 @@ class SDKStream:
     def _refuse_other_content(self) -> None:
         headers = self._stream.response.headers
         if self.media_type != EVENT_STREAM:
-            seen = headers.get("content-type", "")
+            seen = scrubbed(headers.get("content-type", ""), self._secret)
             reason = f"expected content of type {EVENT_STREAM}, saw {quote(seen)}"
             raise ProtocolViolation(reason, check="lifecycle")
         encoding = headers.get("content-encoding", "identity")
         if encoding != "identity":
-            reason = f"expected plain bytes, as asked for; saw the encoding {quote(encoding)}"
+            seen = quote(scrubbed(encoding, self._secret))
+            reason = f"expected plain bytes, as asked for; saw the encoding {seen}"
             raise ProtocolViolation(reason, check="lifecycle")
 
 
@@ -241,9 +244,9 @@ def _refused(error: APIStatusError, secret: str) -> OpenFailure:
     code = next((word for word in words if word in QUOTA_CODES), next(iter(words), None))
     return _refusal(
         error.status_code,
-        quote(_scrubbed(error.message, secret)),
+        quote(scrubbed(error.message, secret)),
         error.response.headers,
-        _scrubbed(code, secret) if code is not None else None,
+        scrubbed(code, secret) if code is not None else None,
     )
 
 
@@ -281,8 +284,49 @@ def _tells_of_an_error(native: Mapping[str, Any]) -> bool:
     return "error" in native or native.get("type") in ("error", "response.failed")
 
 
-def _scrubbed(text: str, secret: str) -> str:
-    return text.replace(secret, REDACTED) if secret else text
+def _decoded(event: ServerSentEvent, secret: str) -> Mapping[str, Any]:
+    # Of an error nothing is ever released; its text goes into messages and logs.
+    try:
+        native = decode_event(event)
+    except EventStreamError as error:
+        if scrubbed(event.data, secret) == event.data:
+            raise
+        unreadable = EventStreamError(scrubbed(error.reason, secret), event=error.event)
+    else:
+        return _without(native, secret) if _tells_of_an_error(native) else native
+    # Raised here, it leaves the first one behind, which quotes the data.
+    raise unreadable
+
+
+def _without(value: Any, secret: str) -> Any:
+    if isinstance(value, str):
+        return scrubbed(value, secret)
+    if isinstance(value, list):
+        return [_without(each, secret) for each in value]
+    if isinstance(value, dict):
+        return {scrubbed(name, secret): _without(each, secret) for name, each in value.items()}
+    return value
+
+
+def scrubbed(text: str, secret: str) -> str:
+    """Return untrusted text without `secret`, or a long piece of it, in upper or lower case.
+
+    What quotes a text may have cut it short, so that only a piece of the key is left in it.
+    """
+    if len(secret) < MIN_KEY_CHARACTERS:
+        return text
+    size = min(MAX_TOLD_CHARACTERS, len(secret))
+    lower, known = text.translate(_LOWER), secret.translate(_LOWER)
+    pieces = {known[at : at + size] for at in range(len(known) - size + 1)}
+    out: list[str] = []
+    kept = masked = 0
+    for at in range(len(text) - size + 1):
+        if lower[at : at + size] not in pieces:
+            continue
+        if at > masked or not out:
+            out += [text[kept:at], REDACTED]
+        kept = masked = at + size
+    return "".join([*out, text[kept:]])
 
 
 def _violation(error: EventStreamError) -> ProtocolViolation:

@@ -157,6 +157,33 @@ def test_what_cannot_be_done_is_said_and_changes_nothing(kernel):
     assert kernel.alone.text("[role=alert]") == "Event 1 carries no text fragment."
 
 
+def test_a_kernel_that_gives_no_answer_is_said_to_and_the_row_can_be_used_again(kernel):
+    kernel.alone.page.clock.install()
+    kernel.open(capture("disconnect"), 7)
+    kernel.press("cut here")
+    kernel.alone.page.clock.run_for(14_000)
+    assert "waiting for the kernel" in kernel.alone.text(".ags-whatif")
+    kernel.alone.page.clock.run_for(2_000)
+    assert kernel.alone.text("[role=alert]").startswith("No answer for 15 seconds")
+    assert "waiting for the kernel" not in kernel.alone.text(".ags-whatif")
+    kernel.alone.page.clock.resume()
+    kernel.answer()
+    assert kernel.code == "capture('disconnect').cut(after=7)"
+    assert kernel.alone.text("[role=alert]") == ""
+    kernel.press("undo")
+    kernel.answer()
+    assert kernel.stepper.edits == []
+
+
+def test_half_an_escape_pair_is_refused_and_the_answer_comes(kernel):
+    kernel.open(capture("unicode"), 6)
+    kernel.press("edit fragment…")
+    kernel.press("apply")
+    kernel.answer()
+    assert "half of an escape pair" in kernel.alone.text("[role=alert]")
+    assert kernel.stepper.edits == []
+
+
 def test_a_step_asks_nothing_and_after_an_edit_neither(kernel):
     kernel.open(capture("success_2_edit"), 6)
     kernel.press("cut here")

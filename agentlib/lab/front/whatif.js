@@ -2,6 +2,8 @@
 // what it said before. The kernel makes the edits: the row asks with `edits`, `whatif` answers.
 
 const FRAGMENT_LINES = 3;
+// A kernel that is busy with another cell, or gone, gives no answer: the row says so after these.
+const ANSWER_SECONDS = 15;
 const EDITS = [
   ["cut", "cut here", "end the stream after this event"],
   ["drop", "drop", "leave this event out"],
@@ -38,7 +40,7 @@ function whatIfPanel(model, seek) {
       "To edit this stream, open it in a notebook: there a kernel can answer.")));
     return { root, paint() {} };
   }
-  let state = null, trace = null, asking = "", form = null;
+  let state = null, trace = null, asking = "", form = null, waiting = 0;
 
   const place = make("span", "faint");
   const buttons = Object.fromEntries(EDITS.map(([name, text, hint]) =>
@@ -61,8 +63,18 @@ function whatIfPanel(model, seek) {
     const wanted = name ? [...done, [name, args]] : done.slice(0, keep);
     asking = name ? `${name} ${args[0]}` : keep ? "undo" : "reset";
     close();
+    setText(alarm, "");
+    waiting = setTimeout(giveUp, 1000 * ANSWER_SECONDS);
     model.set("edits", wanted);
     model.save_changes();
+    update();
+  }
+
+  // An answer that comes later is shown all the same.
+  function giveUp() {
+    asking = "";
+    setText(alarm, `No answer for ${ANSWER_SECONDS} seconds: the kernel is busy with another cell, `
+      + "or gone. Wait for it, or run the cell again.");
     update();
   }
 
@@ -140,6 +152,7 @@ function whatIfPanel(model, seek) {
     const told = model.get("whatif");
     const did = asking;
     asking = "";
+    clearTimeout(waiting);
     setText(alarm, told.error ? clip(told.error, 300) : "");
     answer.paint(told);
     update();
