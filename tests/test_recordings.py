@@ -10,14 +10,18 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from agentlib.conversation import Catalog
 from agentlib.lab.replay import captured_catalog
-from agentlib.transport import cassettes, unpack
+from agentlib.transport import cassettes, exchanges, unpack
 from agentlib.transport.capture import Capture
+from agentlib.transport.curl import read_curl
+from agentlib.transport.fragments import Blocks
+from agentlib.transport.readings import shrink_blank_lines
 from agentlib.transport.recordings import open_recording
+from agentlib.transport.sse import EventStreamDecoder
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 RECORDINGS = FIXTURES / "recordings"
@@ -348,6 +352,79 @@ def test_a_bomb_is_cut_and_fills_no_memory():
     assert peak < 8 * megabyte
     assert len(unpacked.data) == 2 * megabyte
     assert unpacked.note == "it unpacks to more than 2,097,152 bytes: cut there"
+
+
+def peak_of(source):
+    tracemalloc.start()
+    capture = Capture.from_bytes(source)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return capture, peak
+
+
+BIG = CUT + b":" * 60_000 + b"\n"
+PACKED = base64.b64encode(gzip.compress(BIG)).decode()
+ASKED = f"request: {{uri: 'http://h', body: {{string: !!binary {PACKED}}}}}"
+ANSWER = f"response: {{headers: {{}}, body: {{string: !!binary {PACKED}}}}}"
+LONG = "x" * 60_000
+REPEATED = {
+    "answers": f"interactions:\n- &a {{{ANSWER}}}\n" + "- *a\n" * 400,
+    "requests": f"interactions:\n- &a {{{ASKED}}}\n" + "- *a\n" * 400,
+    "bodies": f"interactions:\n- &a {{response: {{body: 'data: {LONG}'}}}}\n" + "- *a\n" * 400,
+    "addresses": f"interactions:\n- &a {{request: {{uri: 'h://{LONG}'}}}}\n" + "- *a\n" * 400,
+    "headers": f"interactions:\n- &a {{response: {{headers: {{a: {LONG}}}}}}}\n" + "- *a\n" * 400,
+    "entries": har(*[entry(PACKED, encoding="base64")] * 400).decode(),
+}
+
+
+@pytest.mark.parametrize("source", REPEATED.values(), ids=REPEATED)
+def test_what_is_packed_and_what_is_repeated_have_one_bound_together(source, monkeypatch):
+    monkeypatch.setattr(exchanges, "MAX_UNPACKED_BYTES", 300_000)
+    capture, peak = peak_of(source.encode())
+    bound = max(300_000, len(source))
+    assert sum(len(part.body) for part in open_recording(source.encode()).parts) < bound + len(BIG)
+    assert any("is the last that is read: more than" in note for note in capture.notes)
+    assert peak < 12 * bound + 2_000_000
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_blank_lines_cost_no_more_than_their_bytes(end):
+    body = CUT + end * 200_000 + CUT
+    capture, peak = peak_of(har(entry(body.decode())))
+    assert capture.source.endswith(body)
+    assert peak < 30 * len(body)
+    broken = Capture.from_bytes(end * 200_000 + b"data: {" + end * 2)
+    assert broken.notes[-1] == "reading stopped at line 200,001"
+
+
+LINES = st.lists(
+    st.sampled_from(
+        ["\n", "\r", "\r\n", 'data: {"a": 1}', "data", "data:", ": c", "event: x", "datax"]
+    )
+)
+
+
+@example('data: {"a":\n: c\ndata: 1}')
+@given(LINES.map("".join))
+def test_any_lines_are_the_same_events_with_fewer_blank_lines_and_in_blocks(text):
+    body = text.encode()
+    wanted = EventStreamDecoder().feed(body + b"\n\n")
+    assert EventStreamDecoder().feed(shrink_blank_lines(body + b"\n\n")) == wanted
+    blocks = Blocks(body, "sse")
+    assert len([*blocks.events]) == len(wanted)
+    # A comment inside an event may stand before it then.
+    assert EventStreamDecoder().feed(blocks.join() + b"\n\n") == wanted
+    assert sorted(blocks.join()) == sorted(body)
+    assert Blocks(body, "jsonl").join() == body
+
+
+def test_what_is_taken_of_curls_own_lines_grows_as_they_do():
+    for count in (10, 1000):
+        answer = b"HTTP/1.1 200 OK\r\na: b\r\n\r\nx\n> x-api-key: %d\n"
+        found, notes = read_curl(b"* x\n" + b"".join(answer % n for n in range(count)))
+        assert sum(len(each.headers) for each in found) == 2 * count
+        assert [each.line for each in found] == [5 + 5 * n for n in range(count)]
+        assert len(notes) < 12
 
 
 def test_gzip_is_read_as_far_as_it_goes_at_every_cut():

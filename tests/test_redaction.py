@@ -1,6 +1,8 @@
 """No secret stays in a capture, and what its stream says is still the same stream."""
 
+import base64
 import json
+import time
 from itertools import pairwise
 from pathlib import Path
 
@@ -10,12 +12,20 @@ from hypothesis import strategies as st
 from streams import STORIES, TEXT_THEN_CALL, Call, Framing, Say, Story, tell
 
 from agentlib.lab.inspection import inspect_capture
+from agentlib.transport import fragments, readings
 from agentlib.transport.capture import Capture
 from agentlib.transport.recorder import REDACTED
-from agentlib.transport.redaction import SECRET_NAMES, Redactor
+from agentlib.transport.redaction import Redactor
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 KEY = "sk-an-authored-key-0123456789"
+NAMES = [
+    *("authorization", "Proxy-Authorization", "cookie", "set-cookie", "api-key", "x-api-key"),
+    *("x-auth-token", "x-goog-api-key", "x-amz-security-token", "Ocp-Apim-Subscription-Key"),
+    *("api_key", "apikey", "apiKey", "openai_api_key", "X-Api-Key ", "access_token"),
+    *("accessToken", "auth_token", "refresh_token", "session_token", "client_secret", "secret"),
+    *("secret_key", "aws_secret_access_key", "private_key", "passwd", "db_password"),
+]
 LITERALS = [
     KEY,
     "sk_live_0123456789abcdefgh",
@@ -122,7 +132,7 @@ def test_counts_and_words_with_their_odds_are_no_secrets():
     assert Capture.from_bytes(source).source == source
 
 
-@pytest.mark.parametrize("name", sorted(SECRET_NAMES - {"token"}))
+@pytest.mark.parametrize("name", NAMES)
 def test_a_field_of_such_a_name_is_redacted_and_what_a_model_wrote_is_not(name):
     event = {"type": "response.created", name: "hunter2", "arguments": {name: "hunter2"}}
     (read,) = Capture.from_bytes(sse(event)).events
@@ -154,6 +164,29 @@ def test_a_header_on_a_line_of_its_own_is_redacted(line):
     assert any(note.startswith("1 secret redacted: ") for note in capture.notes)
     saved = Capture.from_bytes(capture.source)
     assert not any("redacted:" in note for note in saved.notes)
+
+
+def har(*bodies, url="https://h.example/v1/x", headers=(), asked=None, kind="text/event-stream"):
+    request = {
+        "method": "POST",
+        "url": url,
+        "headers": [{"name": name, "value": value} for name, value in headers],
+        "postData": {"text": json.dumps(asked or {})},
+    }
+    entries = [
+        {
+            "request": request,
+            "response": {
+                "content": {
+                    "mimeType": kind,
+                    "encoding": "base64",
+                    "text": base64.b64encode(body).decode(),
+                }
+            },
+        }
+        for body in bodies
+    ]
+    return json.dumps({"log": {"entries": entries}}).encode()
 
 
 def test_the_value_of_a_header_is_a_secret_in_the_body_too():
@@ -225,3 +258,371 @@ def test_any_text_in_any_fragments_is_masked_as_it_is_when_it_is_whole(words, cu
     capture = Capture.from_bytes(sse(*events, {"type": "x.done", "text": text}))
     *fragments, done = [event.data for event in capture.events]
     assert "".join(each["delta"] for each in fragments) == done["text"] == Redactor().text(text)
+
+
+# ------------------------------------------------------------- what redaction must never change
+
+STREAMS = sorted((FIXTURES / "streams").glob("*.sse"))
+KEPT = frozenset(
+    ("type", "object", "status", "role", "name", "finish_reason", "stop_reason", "model")
+)
+
+
+def skeleton(value):
+    if isinstance(value, dict):
+        return {
+            name: inner
+            if isinstance(inner, str) and (name in KEPT or name.endswith("id"))
+            else skeleton(inner)
+            for name, inner in value.items()
+            if name != "logprobs"
+        }
+    if isinstance(value, list):
+        return [skeleton(inner) for inner in value]
+    return "text" if isinstance(value, str) else value
+
+
+def meaning(capture):
+    """All that redaction keeps: kinds, fields, structure, verdicts, and calls with their IDs."""
+    found = inspect_capture(capture, "f")
+    calls = [[(call.name, call.call_id) for call in each.calls] for each in found]
+    events = [[skeleton(e.data) for e in response.events] for response in capture.responses]
+    faults = [response.fault is None for response in capture.responses]
+    return verdicts(capture), calls, events, faults
+
+
+def strings_of(value):
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield name
+            yield from strings_of(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from strings_of(inner)
+    elif isinstance(value, str):
+        yield value
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.data())
+def test_whatever_a_recording_teaches_the_stream_keeps_its_meaning(data):
+    source = data.draw(st.sampled_from(STREAMS)).read_bytes()
+    capture = Capture.from_bytes(source, redact=False)
+    words = {*strings_of([event.data for r in capture.responses for event in r.events])}
+    words |= {"response.completed", "message_stop", "partial_json", "finish_reason", KEY}
+    values = st.sampled_from(sorted(word for word in words if word.isprintable()))
+    name = st.sampled_from([*NAMES, "token", "event", "x"])
+    comments = data.draw(st.lists(st.tuples(name, values), max_size=3))
+    headers = data.draw(st.lists(st.tuples(name, values), max_size=5))
+    lines = "".join(f": {name}: {value}\n\n" for name, value in comments)
+    recording = har(lines.encode(errors="replace") + source, headers=headers)
+    assert meaning(Capture.from_bytes(recording)) == meaning(
+        Capture.from_bytes(recording, redact=False)
+    )
+
+
+def test_a_password_that_is_named_like_an_event_hides_no_ending():
+    source = (FIXTURES / "streams" / "success_2_edit.sse").read_bytes()
+    end = {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
+    block = b"event: response.incomplete\n" + sse({"type": "response.incomplete", "response": end})
+    at = source.index(b"event: response.completed")
+    capture = Capture.from_bytes(
+        b": password: response.incomplete\n\n" + source[:at] + block + source[at:]
+    )
+    assert verdicts(capture)[0][0] == "rejected"
+
+
+@pytest.mark.parametrize("path", STREAMS, ids=lambda path: path.stem)
+def test_structure_that_looks_like_a_key_stays(path):
+    # As IDs, kinds and names of tools, literally, wherever they stand.
+    source = path.read_bytes()
+    capture = Capture.from_bytes(source, redact=False)
+    ids = {
+        value
+        for response in capture.responses
+        for event in response.events
+        for value in (event.data.get("item_id"), event.data.get("id"))
+        if isinstance(value, str)
+    }
+    for number, value in enumerate(sorted(ids)):
+        source = source.replace(b'"%b"' % value.encode(), b'"sk-%016d"' % number)
+    assert meaning(Capture.from_bytes(source)) == meaning(Capture.from_bytes(source, redact=False))
+
+
+def test_the_names_of_fields_stay_and_so_does_the_kind_that_a_line_tells():
+    source = f'event: {KEY}\ndata: {{"{KEY}": "{KEY}"}}\n\n'.encode()
+    (event,) = Capture.from_bytes(source).events
+    assert ([*event.data], event.data["type"]) == (["type", KEY], KEY)
+    assert KEY not in event.data[KEY]
+
+
+@pytest.mark.parametrize("literal", [*LITERALS, "rk-" + "a1" * 12])
+@pytest.mark.parametrize("before", ["", "\n", "\r", "\t", "é", "\\", "/", '"', "\u2028", "Bearer "])
+def test_arguments_are_the_same_json_with_a_mask_of_the_same_length(literal, before):
+    arguments = json.dumps({"text": f"{before}{literal}", literal: 1})
+    story = Story((Call("count", arguments, "call_c"),))
+    capture = Capture.from_bytes(sse(*tell(story, Framing(piece=7))))
+    (response,) = inspect_capture(capture, "f")
+    said = "".join(e.data["delta"] for e in capture.events if "delta" in e.data)
+    assert response.verdict == "released"
+    assert len(said) == len(arguments)
+    assert len(json.loads(said)["text"]) == len(before + literal)
+    assert literal not in said or before == "\\"
+
+
+def test_an_escape_of_a_line_end_does_not_begin_a_key():
+    arguments = json.dumps({"text": "a\rk-" + "a1" * 12})
+    source = sse(*tell(Story((Call("count", arguments, "c"),)), Framing(piece=9)))
+    assert Capture.from_bytes(source).source == source
+
+
+def test_a_number_in_arguments_is_no_key_though_a_header_sent_it():
+    for value in ("12345678901234567890", "1234567890e1234567890", "-1234567890123456789"):
+        source = sse(*tell(Story((Call("count", f'{{"n": {value}}}', "c"),)), Framing(piece=9)))
+        capture = Capture.from_bytes(har(source, headers=[("api-key", value)]))
+        assert capture.source.endswith(source)
+
+
+def test_a_text_that_looks_like_a_mask_does_not_become_equal_to_one():
+    mask = Redactor().text(KEY)
+    for said, done in ((KEY, mask), (mask, KEY), (KEY + "2", mask[:-1] + "12")):
+        events = tell(Story((Say((said,)),)), Framing(piece=100))
+        for event in events:
+            if "delta" not in event:
+                event.update(json.loads(json.dumps(event).replace(said, done)))
+        source = sse(*events)
+        assert verdicts(Capture.from_bytes(source)) == verdicts(
+            Capture.from_bytes(source, redact=False)
+        )
+
+
+@pytest.mark.parametrize("field", [KEY, {"api_key": "k"}])
+def test_what_was_refused_is_refused_still(field, monkeypatch):
+    monkeypatch.setattr(readings, "MAX_EVENT_BYTES", 200)
+    monkeypatch.setattr(fragments, "MAX_EVENT_BYTES", 200)
+    event = f'{{"type": "x",{" " * 200}"said": {json.dumps(field)}}}'
+    for source in (f"data: {event}\n\n", f'{{"type": "a"}}\n{event}\n{{"type": "b"}}\n'):
+        capture = Capture.from_bytes(source.encode())
+        again = Capture.from_bytes(capture.source)
+        kept = Capture.from_bytes(source.encode(), redact=False)
+        for each in (capture, again):
+            assert each.responses[0].fault == kept.responses[0].fault is not None
+            assert len(each.events) == len(kept.events)
+        assert KEY.encode() not in capture.source
+
+
+def test_a_stream_is_read_no_further_without_its_secrets(monkeypatch):
+    monkeypatch.setattr(readings, "MAX_EVENT_BYTES", 200)
+    source = f': password: {"x" * 199}\ndata: {{"type": "x"}}\n\n'.encode()
+    capture = Capture.from_bytes(source)
+    assert (capture.events, capture.responses[0].fault) == ((), "it is larger than 200 bytes")
+
+
+def test_masks_of_many_keys_keep_their_length():
+    keys = [f"sk-{number:016}" for number in range(1200)]
+    redactor = Redactor()
+    redactor.learn([("api-key", "abcdef0123456789")])
+    masks = [redactor.text(key) for key in [*keys, "abcdef0123456789"]]
+    assert {len(mask) for mask in masks} == {16, 19}
+    assert len(set(masks)) == 1201
+
+
+# ------------------------------------------------------------------------- where a key may stand
+
+
+def chunk(**delta):
+    return {"object": "chat.completion.chunk", "id": "c", "choices": [{"index": 0, **delta}]}
+
+
+def of_text(text, **more):
+    event = {"type": "response.output_text.delta", "output_index": 0, "content_index": 0}
+    return {**event, "delta": text, **more}
+
+
+STREAMED = {
+    "Responses": of_text,
+    "Chat": lambda text: chunk(delta={"content": text}),
+    "a call of old": lambda text: chunk(delta={"function_call": {"arguments": text}}),
+    "a call": lambda text: chunk(delta={"tool_calls": [{"function": {"arguments": text}}]}),
+    "a list": lambda text: chunk(delta={"content": [{"type": "text", "text": text}]}),
+    "details": lambda text: chunk(delta={"reasoning_details": [{"text": text}]}),
+    "a completion": lambda text: chunk(text=text),
+    "Gemini": lambda text: {"candidates": [{"content": {"parts": [{"text": text}]}}]},
+    "odds": lambda text: chunk(logprobs={"content": [{"token": text, "logprob": -1}]}),
+    "Messages": lambda text: {"type": "content_block_delta", "index": 0, "delta": {"text": text}},
+    "any": lambda text: {"type": "x", "a": [[text]]},
+}
+
+
+@pytest.mark.parametrize("event", STREAMED.values(), ids=STREAMED)
+def test_a_key_in_fragments_is_masked_in_whatever_field_they_are(event):
+    for cut in range(1, len(KEY)):
+        source = sse(event(f"a {KEY[:cut]}"), event(KEY[cut:]))
+        kept = Capture.from_bytes(source, redact=False)
+        # Read, unfinished, and after the fault.
+        for text in (source, source[:-2], b"data: {broken\n\n" + source):
+            saved = Capture.from_bytes(text).source
+            assert json.dumps(f"a {KEY[:cut]}").encode() not in saved
+            assert json.dumps(KEY[cut:]).encode() not in saved
+        lengths = [[len(s) for s in strings_of(e.data)] for e in kept.events]
+        masked = Capture.from_bytes(source).events
+        assert [[len(s) for s in strings_of(e.data)] for e in masked] == lengths
+
+
+def test_a_block_that_begins_with_text_and_a_choice_without_its_index_are_joined_too():
+    begin = {"type": "content_block_start", "index": 0, "content_block": {"text": KEY[:9]}}
+    rest = {"type": "content_block_delta", "index": 0, "delta": {"text": KEY[9:]}}
+    bare = {"object": "chat.completion.chunk", "choices": [{"delta": {"content": KEY[9:]}}]}
+    for events in ((begin, rest), (chunk(delta={"content": KEY[:9]}), bare)):
+        assert KEY[9:].encode() not in Capture.from_bytes(sse(*events)).source
+
+
+def test_the_odds_of_masked_words_are_left_out_and_others_stay():
+    pieces = [KEY[at : at + 4] for at in range(0, len(KEY), 4)]
+    odds = [{"token": piece, "bytes": [*piece.encode()], "logprob": -1} for piece in pieces]
+    events = [of_text(piece, logprobs=[each]) for piece, each in zip(pieces, odds, strict=True)]
+    last = of_text(" fine", logprobs=[{"token": " fine"}])
+    done = {"type": "response.output_text.done", "text": KEY, "logprobs": odds}
+    said = [e.data["logprobs"] for e in Capture.from_bytes(sse(*events, last, done)).events]
+    assert said == [[]] * len(pieces) + [[{"token": " fine"}], []]
+    talk = chunk(delta={"content": KEY}, logprobs={"content": odds})
+    (event,) = Capture.from_bytes(sse(talk)).events
+    assert event.data["choices"][0]["logprobs"] is None
+
+
+ESCAPED = KEY.replace("k", "\\u006b")
+BROKEN = {
+    "after the fault": f"data: {{bad\n\ndata: {json.dumps(KEY)}\n\n",
+    "escaped": f'data: {{"a": "{ESCAPED}"}}\n\n',
+    "escaped after the fault": f'data: {{bad\n\ndata: {{"a": "{ESCAPED}"}}\n\n',
+    "escaped in the fault": f"data: {{bad {ESCAPED}\n\n",
+    "escaped, no object": f'data: "{ESCAPED}"\n\n',
+    "escaped, unfinished": f'data: {{"a": "{ESCAPED}',
+    "escaped twice": sse({"arguments": f'{{"a": "{ESCAPED}"}}'}).decode(),
+    "two lines": f'data: {{"a":\ndata: "{ESCAPED}"}}\n\n',
+}
+
+
+@pytest.mark.parametrize("source", BROKEN.values(), ids=BROKEN)
+def test_a_key_in_what_cannot_be_read_or_with_escapes_is_masked(source):
+    capture = Capture.from_bytes(source.encode())
+    kept = Capture.from_bytes(source.encode(), redact=False)
+    for text in (capture.source.decode(), *(r.fault or "" for r in capture.responses)):
+        assert KEY[5:] not in text.replace("\\u006b", "k")
+    assert meaning(capture)[0] == meaning(kept)[0]
+
+
+@pytest.mark.parametrize("codec", ["utf-16-le", "utf-16-be"])
+def test_utf_16_is_told_as_what_it_is_and_has_no_key(codec):
+    source = f"\ufeffdata: {json.dumps(KEY)}\n\ncookie: hunter2\n".encode(codec)
+    capture = Capture.from_bytes(source, name=KEY)
+    assert "UTF-16" in capture.responses[0].fault
+    assert KEY.encode(codec) not in capture.source
+    assert "hunter2".encode(codec) not in capture.source
+    assert KEY not in repr(capture)
+
+
+HEAD = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
+NOTED = {
+    "path": har(sse({"type": "x"}), url=f"https://h.example/v1/{KEY}/chat"),
+    "long path": har(sse({"type": "x"}), url=f"https://h.example/{'v' * 110}/{KEY}/chat"),
+    "query": har(sse({"type": "x"}), url=f"https://h.example/p%3Fkey={KEY}"),
+    "parameter": har(b"<html>", url=f"https://h.example/p;key={KEY}", kind="text/html"),
+    "user": har(b"<html>", url=f"https://{KEY}:{KEY}@h.example/p", kind="text/html"),
+    "kind": har(b"x", kind=f"application/{'x' * 20}/{KEY}"),
+    "curl": f"* Trying\nAuthorization: Bearer {KEY}\n{HEAD}data: {{}}\n\n".encode(),
+    "chunks": f"{HEAD}5\r\ndata:\r\n{KEY} rest\r\n".encode(),
+    "cassette": f'{{"interactions": [{{"a": "{KEY}"x}}]}}'.encode(),
+    "name twice": f'{{"interactions": [{{"{KEY}": 1, "{KEY}": 2}}]}}'.encode(),
+    "yaml": f"interactions:\n- &{KEY} x\n- *{KEY}x\n".encode(),
+    "mark": f': recorded answer {{"from":"{KEY}"}}\ndata: {{}}\n\n'.encode(),
+    "odd line": f"data: {{}}\n\nodd {KEY}\n".encode(),
+    "error": json.dumps({"error": {"message": f"{'no ' * 10}{KEY}"}}).encode(),
+}
+
+
+@pytest.mark.parametrize("source", NOTED.values(), ids=NOTED)
+def test_no_note_no_fault_and_no_place_shows_a_key_or_half_of_one(source):
+    capture = Capture.from_bytes(source)
+    for text in (*capture.notes, capture.source.decode(), str(capture.responses)):
+        assert KEY[3:12] not in text
+        assert KEY[-8:] not in text
+
+
+def test_fields_of_other_shapes_are_redacted_and_their_names_stay():
+    event = {
+        "set-cookie": ["sid=hunter2"],
+        "authorization": {"x": "hunter2", "n": 7, "none": None},
+        "metadata": [{"name": "Authorization", "value": "Basic hunter2"}],
+        "headers": {"X-My-Own": "hunter2"},
+        "server_url": "https://u:hunter2@h.example/mcp?token=hunter2",
+    }
+    (read,) = Capture.from_bytes(sse(event)).events
+    assert read.data == {
+        "set-cookie": [REDACTED],
+        "authorization": {"x": REDACTED, "n": 7, "none": None},
+        "metadata": [{"name": "Authorization", "value": REDACTED}],
+        "headers": {"X-My-Own": REDACTED},
+        "server_url": f"https://{REDACTED}@h.example/mcp?{REDACTED}",
+    }
+    assert Capture.from_bytes(sse(read.data)).events[0].data == read.data
+
+
+OWN = "a-value-of-my-own-99"
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"headers": [("x-api-key", OWN)]},
+        {"headers": [("X-Api-Key", OWN), ("x-api-key", "another-value-1234")]},
+        {"headers": [("Authorization", f"Bearer {OWN}")]},
+        {"url": f"https://h.example/x?key={OWN}"},
+        {"asked": {"api_key": OWN}},
+    ],
+)
+def test_what_a_request_sent_is_masked_in_every_answer(more):
+    body = sse(chunk(delta={"content": OWN[:9]}), chunk(delta={"content": OWN[9:]}))
+    source = Capture.from_bytes(har(body, body, **more)).source
+    assert OWN[9:].encode() not in source
+
+
+def test_a_known_value_that_begins_a_key_leaves_no_rest_of_it():
+    body = sse(chunk(delta={"content": KEY}))
+    source = Capture.from_bytes(har(body, headers=[("x-api-key", KEY[:20])])).source
+    assert KEY[20:].encode() not in source
+
+
+def test_what_the_stream_says_teaches_nothing():
+    body = sse({"type": "x", "delta": OWN, "password": OWN})
+    source = f": x-api-key: {OWN}\n\n".encode() + body
+    (event,) = Capture.from_bytes(source).events
+    assert event.data == {"type": "x", "delta": OWN, "password": REDACTED}
+
+
+HEAVY = {
+    "tokens": lambda n: "-eyJaaaaaaaa" * n,
+    "dotted tokens": lambda n: "eyJaaaaaaaa.eyJaaaaaaaa-" * n,
+    "bearers": lambda n: "Bearer " + "Bearer aaaa" * n,
+    "names": lambda n: "secret_password" * n,
+    "a name and spaces": lambda n: "token cookie" + " " * 12 * n,
+    "a value of spaces": lambda n: ("cookie:" + " " * 100) * (n // 8),
+    "escapes": lambda n: "\\u006b" * 2 * n,
+    "backslashes": lambda n: "\\" * 12 * n + "u006b",
+}
+
+
+@pytest.mark.parametrize("text", HEAVY.values(), ids=HEAVY)
+def test_the_work_grows_as_the_text_does(text):
+    def seconds(size):
+        texts = [text(size)] * 3
+        found = []
+        for each in texts:
+            redactor = Redactor()
+            began = time.process_time()
+            redactor.lines(each)
+            found.append(time.process_time() - began)
+        return min(found)
+
+    # Four times the text: four times the time, not sixteen.
+    assert seconds(16_000) < 10 * seconds(4_000) + 0.01

@@ -100,7 +100,7 @@ class Capture:
         path = Path(path)
         try:
             source = path.read_bytes()
-        except FileNotFoundError as error:
+        except (FileNotFoundError, ValueError) as error:
             raise CaptureNotFound(f"there is no file {path}") from error
         except OSError as error:
             raise CaptureNotFound(f"cannot read {path}: {error.strerror}") from error
@@ -126,14 +126,15 @@ class Capture:
         Never raises for what the bytes hold. Where they are no stream at all, the only response
         has no event and a `fault` that says what they are instead.
         """
-        recording = open_recording(source, form)
-        redactor = Redactor(recording.headers) if redact else None
+        redactor = Redactor() if redact else None
+        recording = open_recording(source, form, redactor)
         readings = [read_part(part, redactor) for part in recording.parts]
         parts = [reading.part for reading in readings]
         source = parts[0].body if recording.whole else join_parts(parts)
         said = redactor.note if redactor is not None else None
         notes = [*recording.notes, *([said] if said else [])]
         kind: Form = parts[0].form if recording.whole else "sse"
+        name = redactor.text(name) if redactor is not None else name
         return cls._build(name, provider, kind, source, readings, notes)
 
     @classmethod

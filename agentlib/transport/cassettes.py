@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -41,7 +41,7 @@ def is_cassette(source: bytes) -> bool:
     return _YAML.match(source) is not None
 
 
-def read_cassette(source: bytes) -> tuple[list[Exchange], list[str]]:
+def read_cassette(source: bytes) -> tuple[Iterable[Exchange], list[str]]:
     """Return the interactions of a cassette, and in one sentence what of it cannot be read."""
     if len(source) > MAX_CASSETTE_BYTES:
         return [], [f"the cassette is larger than {MAX_CASSETTE_BYTES:,} bytes: cut it"]
@@ -51,17 +51,18 @@ def read_cassette(source: bytes) -> tuple[list[Exchange], list[str]]:
     except ModuleNotFoundError:
         return [], [NO_YAML]
     except (StrictJSONError, UnicodeDecodeError, _Refused) as error:
-        return [], [f"the cassette cannot be read: {one_line(str(error))}"]
+        # Not the text where it broke off: that may be half a secret.
+        return [], [f"the cassette cannot be read: {one_line(str(error).partition(', near ')[0])}"]
     found = value.get("interactions", value.get("http_interactions"))
     if not isinstance(found, list):
         return [], ["the cassette has no list of interactions"]
-    return [_exchange(each, number) for number, each in enumerate(found, 1)], []
+    return (_exchange(each, number) for number, each in enumerate(found, 1)), []
 
 
 def _exchange(interaction: Any, number: int) -> Exchange:
     request, response = _part(interaction, "request"), _part(interaction, "response")
-    headers = (_headers(request), _headers(response))
-    kinds = [value for name, value in headers[1].items() if name.lower() == "content-type"]
+    headers = _headers(response)
+    kinds = [value for name, value in headers if name.lower() == "content-type"]
     line = interaction.get(_LINE) if isinstance(interaction, dict) else None
     return Exchange(
         f"interaction {number}" + (f", line {line}" if isinstance(line, int) else ""),
@@ -70,7 +71,7 @@ def _exchange(interaction: Any, number: int) -> Exchange:
         _body(request),
         kinds[0] if kinds else "",
         _body(response),
-        headers,
+        (*_headers(request), *headers),
     )
 
 
@@ -87,12 +88,12 @@ def _body(message: dict[str, Any]) -> bytes:
     return _text(body).encode(errors="replace")
 
 
-def _headers(message: dict[str, Any]) -> dict[str, str]:
-    return {
-        name: ", ".join(_text(each) for each in (values if isinstance(values, list) else [values]))
-        for name, values in _part(message, "headers").items()
-        if name != _LINE
-    }
+def _headers(message: dict[str, Any]) -> list[tuple[str, str]]:
+    found = []
+    for name, values in _part(message, "headers").items():
+        each = values if isinstance(values, list) else [values]
+        found += [(name, _text(value)) for value in each if name != _LINE]
+    return found
 
 
 def _part(value: Any, name: str) -> dict[str, Any]:

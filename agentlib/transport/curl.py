@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from agentlib.jsonvalues import quote
 from agentlib.transport.exchanges import MAX_NAMED, Exchange
 from agentlib.transport.unpack import GZIP, join_chunks
 
@@ -43,8 +42,10 @@ def read_curl(source: bytes) -> tuple[list[Exchange], list[str]]:
     exchanges = []
     before = _without_own(source[: heads[0].start()], own) if heads else b""
     if before.strip():
-        notes.append(f"before the first answer, and not read: {quote(_first_line(before))}")
+        count = len(before.strip().splitlines())
+        notes.append(f"{count:,} line{'s' if count > 1 else ''} before the first answer, not read")
     answers: list[re.Match[bytes] | None] = [*heads] or [None]
+    line, counted = 1, 0
     for number, (found, end) in enumerate(zip(answers, ends, strict=True), 1):
         start = found.end() if found is not None else 0
         body = source[start:end]
@@ -57,14 +58,17 @@ def read_curl(source: bytes) -> tuple[list[Exchange], list[str]]:
         where = f"answer {number}{status}"
         if joined is not None and joined.note:
             notes.append(f"{where}: {joined.note}")
-        fields = _fields(found[2]) if found is not None else {}
-        line = source.count(b"\n", 0, start) + 1
-        exchanges.append(Exchange(where, body=body, headers=(fields,), line=line, asked=True))
+        fields = _fields(found[2]) if found is not None else ()
+        line, counted = line + source.count(b"\n", counted, start), start
+        exchanges.append(Exchange(where, body=body, headers=fields, line=line, asked=True))
     if own:
         notes.append(
             f"{len(own):,} line{'s' if len(own) > 1 else ''} of curl's own, not part of the stream"
         )
-        exchanges = [e._replace(headers=(*e.headers, _fields(b"".join(own)))) for e in exchanges]
+    if own and exchanges:
+        # What headers hold is looked for in all of the recording, whosever they are.
+        first = exchanges[0]._replace(headers=(*exchanges[0].headers, *_fields(b"".join(own))))
+        exchanges[0] = first
     return exchanges, notes
 
 
@@ -84,9 +88,5 @@ def _without_own(text: bytes, own: list[bytes]) -> bytes:
     return _OWN_LINES.sub(b"", text)
 
 
-def _fields(text: bytes) -> dict[str, str]:
-    return dict(_FIELD.findall(text.decode(errors="replace")))
-
-
-def _first_line(text: bytes) -> str:
-    return text.strip().split(b"\n")[0].decode(errors="replace")
+def _fields(text: bytes) -> tuple[tuple[str, str], ...]:
+    return tuple(_FIELD.findall(text.decode(errors="replace")))

@@ -11,14 +11,32 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
 from agentlib.jsonvalues import StrictJSONError, has_surrogate, loads_unique
-from agentlib.transport.sse import BOM
+from agentlib.transport.sse import BOM, MAX_EVENT_BYTES
 
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\n|\r|\Z)")
 _LF_LINE = re.compile(rb"[^\n]*(?:\n|\Z)")
+_DATA_LINE = re.compile(rb"(?<![^\r\n])data(?=[:\r\n]|\Z)[^\r\n]*(?:\r\n|\n|\r|\Z)")
+# After a line's end: whether a blank line stands in what follows.
+_BLANK = re.compile(rb"\A[\r\n]|\n[\r\n]|\r\r")
+# What tells events, items and calls apart, and how they ended. It is no text.
+_STRUCTURE = frozenset(
+    ("type", "object", "status", "role", "name", "model", "reason", "finish_reason", "stop_reason")
+)
+
+
+def is_structure(name: str) -> bool:
+    """Whether a field of this name carries the structure of a stream: its kinds, names and IDs."""
+    return name in _STRUCTURE or name == "id" or name.endswith("_id")
 
 
 class Fragment(str):
-    """A text that was rewritten already, and is passed over by what comes later."""
+    """A text that was looked at already, and is passed over by what comes later."""
+
+    __slots__ = ()
+
+
+class Masked(Fragment):
+    """A fragment that was changed."""
 
     __slots__ = ()
 
@@ -27,8 +45,8 @@ class Leaf(NamedTuple):
     """One fragment of a streamed text: the key of that text, and where in its event it stands."""
 
     key: tuple[object, ...]
-    owner: dict[str, Any]
-    name: str
+    owner: Any
+    name: str | int
 
     @property
     def text(self) -> str:
@@ -38,24 +56,22 @@ class Leaf(NamedTuple):
 
     def put(self, text: str) -> None:
         """Replace the fragment."""
-        self.owner[self.name] = Fragment(text)
+        self.owner[self.name] = Fragment(text) if text == self.text else Masked(text)
 
 
-def leaves(event: Mapping[str, Any]) -> Iterator[Leaf]:
-    """Yield the fragments that an event of any API carries."""
-    delta = event.get("delta")
+def leaves(event: Mapping[str, Any]) -> list[Leaf]:
+    """Return the texts in an event of any API, but not what is_structure.
+
+    Those of one kind of event, at one path, with one index of the item and of the part, are
+    fragments of one text.
+    """
     kind = _key(event.get("type"))
-    if isinstance(delta, str) and isinstance(event, dict):
-        item = event.get("output_index", event.get("item_id"))
-        part = event.get("content_index", event.get("summary_index"))
-        yield Leaf((kind, _key(item), _key(part)), event, "delta")
-    elif isinstance(delta, dict):
-        yield from _texts(delta, (kind, _key(event.get("index"))))
-    choices = event.get("choices")
-    for choice in choices if isinstance(choices, list) else ():
-        delta = choice.get("delta") if isinstance(choice, dict) else None
-        if isinstance(delta, dict):
-            yield from _of_chat(delta, _key(choice.get("index")))
+    item = event.get("output_index", event.get("item_id", event.get("index")))
+    part = event.get("content_index", event.get("summary_index"))
+    kind = "content_block_delta" if kind == "content_block_start" else kind
+    found: list[Leaf] = []
+    _take_texts(event, (kind, _key(item), _key(part)), found)
+    return found
 
 
 def opens_response(event: Mapping[str, Any]) -> bool:
@@ -63,19 +79,23 @@ def opens_response(event: Mapping[str, Any]) -> bool:
     return event.get("type") in ("response.created", "message_start")
 
 
-def _of_chat(delta: dict[str, Any], choice: object) -> Iterator[Leaf]:
-    yield from _texts(delta, (choice,))
-    calls = delta.get("tool_calls")
-    for position, call in enumerate(calls if isinstance(calls, list) else ()):
-        function = call.get("function") if isinstance(call, dict) else None
-        if isinstance(function, dict) and isinstance(function.get("arguments"), str):
-            yield Leaf((choice, "call", _key(call.get("index", position))), function, "arguments")
-
-
-def _texts(owner: dict[str, Any], key: tuple[object, ...]) -> Iterator[Leaf]:
+def _take_texts(owner: Any, key: tuple[object, ...], found: list[Leaf]) -> None:
+    if isinstance(owner, list):
+        for position, value in enumerate(owner):
+            # A list may say for itself which of several each entry is.
+            place = value.get("index", position) if isinstance(value, dict) else position
+            if isinstance(value, str):
+                found.append(Leaf((*key, position), owner, position))
+            elif isinstance(value, dict | list):
+                _take_texts(value, (*key, _key(place)), found)
+        return
     for name, value in owner.items():
-        if isinstance(value, str) and name not in ("type", "role"):
-            yield Leaf((*key, name), owner, name)
+        if isinstance(value, str):
+            if not is_structure(name):
+                found.append(Leaf((*key, name), owner, name))
+        elif isinstance(value, dict | list):
+            # A block of the Messages API may begin with the first fragment of its text.
+            _take_texts(value, (*key, "delta" if name == "content_block" else name), found)
 
 
 def _key(value: object) -> object:
@@ -98,42 +118,45 @@ class _Event:
 class Blocks:
     """A recording, taken apart into lines that are no data, and events; `join` puts it together.
 
-    In an event stream an event is the `data` lines of one block, in JSON lines each line that is
-    an object.
+    In an event stream an event is the `data` lines of one block, the last one also where it has
+    no end; in JSON lines each line that is an object. All of them are here, also those after the
+    one at which reading stops.
     """
 
     def __init__(self, body: bytes, form: Literal["sse", "jsonl"]) -> None:
-        self._parts: list[bytes | _Event] = []
+        mark = BOM if body.startswith(BOM) else b""
+        self._parts: list[bytes | _Event] = [mark] if mark else []
         if form == "jsonl":
-            self._take_lines(body)
+            self._take_lines(body, len(mark))
         else:
-            self._take_blocks(body)
+            self._take_blocks(body[len(mark) :])
 
-    def _take_lines(self, body: bytes) -> None:
-        for found in _LF_LINE.finditer(body):
+    def _take_lines(self, body: bytes, start: int) -> None:
+        for found in _LF_LINE.finditer(body, start):
             event = _Event([found[0]], b"")
             event.data = event.read()
             self._parts.append(found[0] if event.data is None else event)
 
     def _take_blocks(self, body: bytes) -> None:
         block: _Event | None = None
-        for found in _LINE.finditer(body):
-            line = found[0]
-            content = line.rstrip(b"\r\n").removeprefix(BOM)
-            if content.partition(b":")[0] == b"data":
-                if block is None:
-                    block = _Event([], b"data: ")
-                    self._parts.append(block)
-                block.lines.append(line)
-                continue
-            self._parts.append(line)
-            if not content and block is not None:
-                block.data = block.read()
-                block = None
+        at = 0
+        for found in _DATA_LINE.finditer(body):
+            between = body[at : found.start()]
+            at = found.end()
+            if block is not None and not _BLANK.search(between):
+                self._parts.insert(-1, between)  # what is no data of a block comes first
+            else:
+                block = _Event([], b"data: ")
+                self._parts += [between, block]
+            block.lines.append(found[0])
+        self._parts.append(body[at:])
+        for part in self._parts:
+            if isinstance(part, _Event):
+                part.data = part.read()
 
     @property
     def lines(self) -> Iterator[str]:
-        """The lines that are no event's data."""
+        """The lines that are no event's data, one or several at a time."""
         return (_decode(part) for part in self._parts if isinstance(part, bytes))
 
     @property
@@ -142,7 +165,7 @@ class Blocks:
         return (part.data for part in self._parts if isinstance(part, _Event))
 
     def rewrite_lines(self, change: Callable[[str], str]) -> None:
-        """Replace each line that is no event's data by what `change` makes of it."""
+        """Replace the lines that are no event's data by what `change` makes of them."""
         self._parts = [
             _encode(change(_decode(part))) if isinstance(part, bytes) else part
             for part in self._parts
@@ -164,8 +187,7 @@ class Blocks:
             value = change(part.data)
             if value != part.read():
                 end = part.lines[-1][len(part.lines[-1].rstrip(b"\r\n")) :]
-                mark = BOM if part.lines[0].startswith(BOM) else b""
-                part.lines = [mark + part.first + _encode(write_object(value)) + end]
+                part.lines = [part.first + _encode(write_object(value)) + end]
 
     def join(self) -> bytes:
         """Return the bytes of the recording as it is now."""
@@ -199,7 +221,9 @@ def write_object(value: Mapping[str, Any]) -> str:
 
 
 def _parsed(lines: bytes, first: bytes) -> dict[str, Any] | None:
-    text = lines.removeprefix(BOM)
+    text = lines
+    if len(text) > MAX_EVENT_BYTES:
+        return None  # written anew it might be smaller, and read after all
     if first:
         pieces = (line.partition(b":")[2].removeprefix(b" ") for line in _split(text))
         text = b"\n".join(pieces)

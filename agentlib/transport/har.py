@@ -6,7 +6,7 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from agentlib.jsonvalues import one_line
@@ -23,8 +23,11 @@ def is_har(source: bytes) -> bool:
     return start.startswith(b"{") and start[1:].lstrip().startswith(b'"log"')
 
 
-def read_har(source: bytes) -> tuple[list[Exchange], list[str]]:
-    """Return the entries of an archive, and in one sentence what of it cannot be read."""
+def read_har(source: bytes) -> tuple[Iterable[Exchange], list[str]]:
+    """Return the entries of an archive, and in one sentence each what of it cannot be read.
+
+    The list grows while the entries are read.
+    """
     try:
         # Chains of callers nest deeper than an event may.
         archive = json.loads(source.removeprefix(BOM).decode())
@@ -34,7 +37,7 @@ def read_har(source: bytes) -> tuple[list[Exchange], list[str]]:
     if not isinstance(entries, list):
         return [], ["the archive has no list log.entries"]
     notes: list[str] = []
-    return list(_exchanges(entries, notes)), notes
+    return _exchanges(entries, notes), notes
 
 
 def _exchanges(entries: list[Any], notes: list[str]) -> Iterator[Exchange]:
@@ -57,7 +60,7 @@ def _exchanges(entries: list[Any], notes: list[str]) -> Iterator[Exchange]:
             _text(_part(request, "postData").get("text")).encode(errors="replace"),
             kind,
             body,
-            (_headers(request), _headers(response)),
+            (*_headers(request), *_headers(response)),
         )
 
 
@@ -84,10 +87,10 @@ def _messages(entry: Any) -> bytes:
     return "".join(blocks).encode(errors="replace")
 
 
-def _headers(message: dict[str, Any]) -> dict[str, str]:
+def _headers(message: dict[str, Any]) -> Iterator[tuple[str, str]]:
     found = message.get("headers")
     rows = [row for row in found if isinstance(row, dict)] if isinstance(found, list) else []
-    return {_text(row.get("name")): _text(row.get("value")) for row in rows}
+    return ((_text(row.get("name")), _text(row.get("value"))) for row in rows)
 
 
 def _part(value: Any, name: str) -> dict[str, Any]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from agentlib.transport.diagnosis import is_one_document, what_it_is
@@ -23,6 +24,7 @@ from agentlib.transport.sse import (
 )
 
 _SPACE = b" \t\r\n"
+_BLANK_LINES = re.compile(rb"\n{3,}")
 
 
 class Item(NamedTuple):
@@ -76,24 +78,60 @@ class Reading:
             yield f"reading stopped at line {line:,}"
 
 
+def shrink_blank_lines(body: bytes) -> bytes:
+    """Return an event stream of the same events with one blank line where many follow another."""
+    return _BLANK_LINES.sub(b"\n\n", body.replace(b"\r\n", b"\n").replace(b"\r", b"\n"))
+
+
 def read_part(part: Part, redactor: Redactor | None) -> Reading:
-    """Read a stream; where a redactor is given, without its secrets, in the bytes as well."""
-    reading = _read_lines(part) if part.form == "jsonl" else _read_stream(part)
-    if redactor is not None:
-        body = redactor.body(part.body, part.form, reading.positions)
-        tools = redactor.value(part.tools)
-        if body is not part.body:
-            return read_part(part._replace(body=body, tools=tools), None)
-        reading.part = part._replace(tools=tools)
+    """Read a stream; where a redactor is given, without its secrets, in the bytes as well.
+
+    A stream without its secrets is read up to where it is read with them, and no further.
+    """
+    reading = _read(part)
+    if redactor is None:
+        if not reading.items:
+            _say_what_it_is(reading, part.body)
+        return reading
+    whole = reading.fault is None and not reading.dropped
+    body = redactor.body(part.body, part.form, reading.positions if whole else None)
+    notes = tuple(redactor.lines(note) for note in part.notes)
+    clean = part._replace(body=body, tools=redactor.value(part.tools), notes=notes)
+    if body is part.body:
+        reading.part = clean
+    else:
+        reading = _no_further(_read(clean), reading, redactor)
     if not reading.items:
-        what = what_it_is(part.body)
-        if what is not None:
-            reading.fault, reading.dropped = what, 0
+        # What it is may no longer be told where a line was cut, but a literal keeps its length.
+        text = redactor.text(part.body.decode(errors="surrogateescape"))
+        _say_what_it_is(reading, text.encode(errors="surrogateescape"))
+        reading.fault = redactor.lines(reading.fault) if reading.fault else None
     return reading
 
 
+def _no_further(reading: Reading, original: Reading, redactor: Redactor) -> Reading:
+    count = len(original.items)
+    if len(reading.items) < count or (reading.stopped, len(reading.items)) == (
+        original.stopped,
+        count,
+    ):
+        return reading
+    fault = redactor.lines(original.fault) if original.fault else None
+    return replace(original, part=reading.part, items=reading.items[:count], fault=fault)
+
+
+def _say_what_it_is(reading: Reading, body: bytes) -> None:
+    what = what_it_is(body)
+    if what is not None:
+        reading.fault, reading.dropped = what, 0
+
+
+def _read(part: Part) -> Reading:
+    return _read_lines(part) if part.form == "jsonl" else _read_stream(part)
+
+
 def _read_stream(part: Part) -> Reading:
-    source = part.body
+    source = shrink_blank_lines(part.body)
     decoder = EventStreamDecoder(MAX_EVENT_BYTES)
     reading = Reading(part)
     fault, stopped = None, 0

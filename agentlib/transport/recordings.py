@@ -9,19 +9,31 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from agentlib.jsonvalues import quote
 from agentlib.transport.cassettes import is_cassette, read_cassette
 from agentlib.transport.curl import is_curl, read_curl
 from agentlib.transport.diagnosis import is_one_document
-from agentlib.transport.exchanges import MAX_NAMED, Exchange, Part, form_of, read_object, streams_of
+from agentlib.transport.exchanges import (
+    MAX_NAMED,
+    Exchange,
+    Part,
+    form_of,
+    opened,
+    read_object,
+    streams_of,
+)
 from agentlib.transport.har import is_har, read_har
 from agentlib.transport.sse import BOM
 from agentlib.transport.unpack import GZIP, unpack
 
-Read = Callable[[bytes], tuple[list[Exchange], list[str]]]
+if TYPE_CHECKING:
+    from agentlib.transport.redaction import Redactor
+
+# The list of notes may grow while the exchanges are read.
+Read = Callable[[bytes], tuple[Iterable[Exchange], list[str]]]
 # The first whose bytes these are.
 _CONTAINERS: tuple[tuple[str, Callable[[bytes], bool], Read], ...] = (
     ("an archive of a browser (HAR)", is_har, read_har),
@@ -30,41 +42,54 @@ _CONTAINERS: tuple[tuple[str, Callable[[bytes], bool], Read], ...] = (
 )
 _MARK = re.compile(rb"(?:\A|(?<=[\r\n])): recorded answer (\{[^\r\n]*\})(?:\r\n|\n|\r|\Z)")
 # A line that is neither blank, nor a comment, nor a field of the standard.
-_ODD_LINE = re.compile(rb"(?m)^(?!(?:data|event|id|retry)?(?::|$))[^\n]+$")
+_KNOWN_LINE = re.compile(rb"(?:data|event|id|retry)?(?::|\Z)")
+_FULL_LINE = re.compile(rb"[^\n]+")
 
 
 class Recording(NamedTuple):
     """The streams of a recording, at least one, and what a reader should know of the rest.
 
-    `headers` are those of its requests and answers. `whole` is whether it is a stream itself,
-    and nothing else: its bytes are then the stream's.
+    `whole` is whether it is a stream itself, and nothing else: its bytes are then the stream's.
     """
 
     parts: list[Part]
     notes: list[str]
-    headers: list[Mapping[str, str]]
     whole: bool = True
 
 
-def open_recording(source: bytes, form: Literal["sse", "jsonl", "auto"] = "auto") -> Recording:
-    """Return the streams in recorded bytes; `form` is that of a plain stream, where it is known."""
+def open_recording(
+    source: bytes,
+    form: Literal["sse", "jsonl", "auto"] = "auto",
+    redactor: Redactor | None = None,
+) -> Recording:
+    """Return the streams in recorded bytes; `form` is that of a plain stream, where it is known.
+
+    A redactor learns what the requests sent, and takes the secrets out of all but the streams.
+    """
+    clean = redactor.lines if redactor is not None else str
     data, note = unpack(source)
     notes = [note] if note else []
     if source.startswith(GZIP) and not data.startswith(GZIP):
         notes.insert(0, f"unpacked with gzip: {len(data):,} bytes")
     if _MARK.match(data):
-        return Recording(list(_marked(data)), notes, [], whole=False)
+        parts = [part._replace(where=clean(part.where)) for part in _marked(data)]
+        return Recording(parts, notes, whole=False)
     for title, known, read in _CONTAINERS:
         if known(data):
-            exchanges, said = read(data)
-            parts, others = streams_of(exchanges)
-            headers = [each for exchange in exchanges for each in exchange.headers]
+            found, said = read(data)
+            exchanges, left_out = opened(found, len(data))
+            if redactor is not None:
+                for exchange in exchanges:
+                    redactor.learn(exchange.headers)
+                    redactor.learn(exchange.asked_with(), counted=False)
+            parts, others = streams_of(exchanges, clean)
+            said = [clean(each) for each in (*said, *others, *left_out)]
             if parts:
-                return Recording(parts, [*notes, *said, *others], headers, whole=False)
-            notes += [f"this is {title}, and no answer in it is a stream", *said, *others]
-            return Recording([Part(b"", "sse")], notes, headers, whole=False)
+                return Recording(parts, [*notes, *said], whole=False)
+            notes.append(f"this is {title}, and no answer in it is a stream")
+            return Recording([Part(b"", "sse")], [*notes, *said], whole=False)
     kind = form_of(data) if form == "auto" else form
-    return Recording([Part(data, kind)], notes, [])
+    return Recording([Part(data, kind)], notes)
 
 
 def join_parts(parts: Sequence[Part]) -> bytes:
@@ -77,7 +102,7 @@ def odd_lines(part: Part) -> Iterator[str]:
     if part.form != "sse":
         return
     text = part.body.removeprefix(BOM).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    found = list(_ODD_LINE.finditer(text))
+    found = [line for line in _FULL_LINE.finditer(text) if not _KNOWN_LINE.match(line[0])]
     place = f"{part.where}: " if part.where else ""
     for line in found[:MAX_NAMED]:
         number = part.line + text.count(b"\n", 0, line.start())
@@ -118,7 +143,8 @@ def mark(where: str, tools: list[dict[str, Any]] | None = None) -> bytes:
 
 def _as_stream(part: Part) -> bytes:
     body = part.body.removeprefix(BOM)
-    lines = [line.strip() for line in body.split(b"\n") if line.strip()]
-    if part.form == "jsonl" and not is_one_document(body, lines):
-        return b"".join(b"data: %b\n\n" % line.replace(b"\r", b" ") for line in lines)
+    if part.form == "jsonl":
+        lines = [line.strip() for line in body.split(b"\n") if line.strip()]
+        if not is_one_document(body, lines):
+            return b"".join(b"data: %b\n\n" % line.replace(b"\r", b" ") for line in lines)
     return body if body.endswith((b"\n", b"\r")) or not body else body + b"\n"
