@@ -77,7 +77,8 @@ def _silence(stream: TextIO) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="agentlib",
-        description="When has a language model finished deciding? Inspect recorded streams.",
+        description="When has a language model finished deciding? Inspect recorded streams, and "
+        "see what your own agent runs that was never decided.",
     )
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     _add_inspect(commands)

@@ -369,3 +369,26 @@ def test_any_file_name_and_any_encoding_of_the_terminal_will_do(files):
         assert b"\x1b" not in done.stdout + done.stderr
         assert b"Traceback" not in done.stderr
         assert b"eleased" in done.stdout.lower()
+
+
+def test_the_check_that_failed_stands_among_the_others(capsys, files):
+    status, lines, _ = inspect(capsys, files / "cut.sse")
+
+    assert status == 1
+    assert "    ✗ event and body say completed" in lines
+    assert lines[-1] == "    · 11 checks not reached"
+
+
+def test_naming_another_api_than_the_events_speak_is_a_usage_error(capsys, files):
+    status, lines, errors = inspect(capsys, files / "good.sse", "--provider", "chat")
+
+    assert (status, lines) == (2, [])
+    assert "good holds events of OpenAI Responses: leave --provider out" in errors
+
+
+def test_a_saved_page_says_the_diagnoses_too(capsys, files):
+    status, lines, _ = inspect(capsys, files / "cut.sse", "--html", files / "page.html")
+
+    assert status == 1
+    assert any(line.startswith("  diagnosis cut-stream: ") for line in lines)
+    assert "<p>diagnosis cut-stream: " in (files / "page.html").read_text(encoding="utf-8")

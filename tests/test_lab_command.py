@@ -227,3 +227,11 @@ def test_the_laboratory_runs_in_a_network_namespace_of_its_own():
         pytest.skip("this system makes no network namespace")
     done = offline("lab", "--scenario", "success", wrapped=["unshare", "-rn"])
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_every_name_plays_as_expected_or_says_that_it_is_no_run(capsys):
+    assert main(["lab", "--scenario", "two_responses"]) == 2
+    out, err = capsys.readouterr()
+
+    assert "NOT AS EXPECTED" not in out
+    assert "two_responses is a recording and no run" in err

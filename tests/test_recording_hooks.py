@@ -54,7 +54,7 @@ async def test_three_lines_record_what_the_sdk_streams(serve, tmp_path):
 def test_a_client_that_is_not_async_is_recorded_too(serve, tmp_path):
     server = serve(READ)
     with Recorder(tmp_path / "capture.sse", [SECRET]) as recorder:
-        http_client = openai.DefaultHttpxClient(event_hooks=recorder.hooks(sync=True))
+        http_client = openai.DefaultHttpxClient(event_hooks=recorder.hooks())
         client = openai.OpenAI(
             api_key=SECRET, base_url=server.base_url, http_client=http_client, max_retries=0
         )

@@ -411,6 +411,15 @@ def test_what_was_refused_is_refused_still(field, monkeypatch):
         assert KEY.encode() not in capture.source
 
 
+def test_a_stream_that_is_no_utf_8_is_none_without_its_secrets_and_saved_again():
+    source = b"password: a \xc3 \xa9 b\n" + sse({"type": "x"})
+    capture = Capture.from_bytes(source, form="sse")
+    again = Capture.from_bytes(capture.source, form="sse")
+    assert again.source == capture.source
+    for each in (capture, again):
+        assert "is not UTF-8" in each.responses[0].fault
+
+
 def test_a_stream_is_read_no_further_without_its_secrets(monkeypatch):
     monkeypatch.setattr(readings, "MAX_EVENT_BYTES", 200)
     source = f': password: {"x" * 199}\ndata: {{"type": "x"}}\n\n'.encode()

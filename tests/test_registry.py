@@ -59,3 +59,9 @@ def test_the_adapter_is_chosen_by_the_name_alone():
         found = [reader.accept(event) for event in events]
         decision = reader.end() or found[-1]
         assert [call.name for call in decision.calls] == ["read_file"]
+
+
+@pytest.mark.parametrize("tools", [[], [{"type": "function"}], "read", {}])
+def test_a_reader_wants_a_catalog_and_says_how_to_make_one(tools):
+    with pytest.raises(TypeError, match=r"expected a Catalog, saw \w+: use Catalog.from_json"):
+        ResponseReader("chat", tools)

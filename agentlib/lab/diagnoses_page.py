@@ -16,6 +16,10 @@ and what to do about it. `agentlib inspect` prints the diagnoses of a capture, e
 says which fault of a server to allow. Each name is a heading here, and each has \
 a small authored stream that shows it.
 
+Whatever the server does, an agent is safe that runs only what `agentlib.ResponseReader` releases: \
+it accepts each event, returns a decision at the one that completes the response, and raises \
+where none may be made. What to do about the server is said below.
+
 A response may have several diagnoses, and a healthy one has none. Some name what costs something, \
 and harms nothing: these stand at released responses too.
 """

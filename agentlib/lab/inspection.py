@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TextIO, cast
@@ -42,7 +42,7 @@ from agentlib.lab.trace import plural
 from agentlib.providers.compat import check_flags, flags_for
 from agentlib.providers.reading import ResponseReader
 from agentlib.providers.registry import PROVIDERS
-from agentlib.transport.boundaries import Provider
+from agentlib.transport.boundaries import Provider, detect_provider
 from agentlib.transport.capture import Capture, CapturedResponse, CaptureNotFound
 
 EXIT_RELEASED, EXIT_REJECTED, EXIT_USAGE = 0, 1, 2
@@ -224,13 +224,18 @@ def run_inspect(
             _complain(error)
             status = EXIT_USAGE
             continue
-        for inspection in inspect_capture(capture, file, catalog, native=native, compat=compat):
+        found = [*inspect_capture(capture, file, catalog, native=native, compat=compat)]
+        for inspection in found:
             shown = json.dumps(inspection.row()) if as_json else as_text(inspection)
             out.write(f"{shown}\n")
             if inspection.verdict == "rejected":
                 status = max(status, EXIT_REJECTED)
         if html is not None:
-            steppers += of_capture(file, capture, catalog, native=native, compat=compat)
+            saved = of_capture(file, capture, catalog, native=native, compat=compat)
+            steppers += (
+                replace(stepper, said=tuple(f"diagnosis {each.text}" for each in one.diagnoses))
+                for stepper, one in zip(saved, found, strict=True)
+            )
     if html is not None and steppers:
         save_page(html, ", ".join(map(shown_name, files)), steppers)
     return status
@@ -249,11 +254,21 @@ def _standard_input() -> bytes:
         raise CaptureNotFound(f"cannot read standard input: {error.strerror}") from error
 
 
+class AnotherAPI(AgentlibError):
+    """Raised when a capture holds the events of another API than the one that was named."""
+
+
 def _load(file: str, provider: str) -> Capture:
     api = cast("Provider | Literal['auto']", provider)
     if file == "-":
-        return Capture.from_bytes(_standard_input(), "standard input", api)
-    return Capture.load(file, api)
+        capture = Capture.from_bytes(_standard_input(), "standard input", api)
+    else:
+        capture = Capture.load(file, api)
+    seen = detect_provider(event.data for each in capture.responses for event in each.events)
+    if provider != "auto" and seen in PROVIDERS and seen != provider:
+        title = PROVIDERS[seen].title
+        raise AnotherAPI(f"{capture.name} holds events of {title}: leave --provider out")
+    return capture
 
 
 def as_text(inspection: Inspection) -> str:
@@ -264,7 +279,8 @@ def as_text(inspection: Inspection) -> str:
 def _text_lines(inspection: Inspection) -> Iterator[str]:
     row = PROVIDERS.get(inspection.provider)
     title = row.title if row is not None else f"{inspection.provider} API"
-    yield f"{inspection.file} · response {inspection.response} · {title}"
+    file = "standard input" if inspection.file == "-" else inspection.file
+    yield f"{file} · response {inspection.response} · {title}"
     if inspection.reason is not None:
         where = f" at event {inspection.event}" if inspection.event else ""
         yield f"  REJECTED{where} [{inspection.check}]: {inspection.reason}"
@@ -282,11 +298,20 @@ def _text_lines(inspection: Inspection) -> Iterator[str]:
         yield f"  usage    {_usage(inspection.usage)}"
     yield from (f"  note     {_in_brief(note)}" for note in inspection.notes)
     yield from (f"  diagnosis {_in_brief(each.text)}" for each in inspection.diagnoses)
+    yield from (f"    {line}" for line in _finding_lines(inspection))
+
+
+def _finding_lines(inspection: Inspection) -> Iterator[str]:
     titles = {check.name: check.title for check in CHECKS}
     for finding in inspection.findings:
-        if finding.status != "waiting" and finding.check != inspection.check:
-            detail = f": {WORDS[finding.status]}{finding.detail}" if finding.detail else ""
-            yield f"    {GLYPHS[finding.status]} {titles[finding.check]}{detail}"
+        # Why the one that failed did stands in the second line.
+        told = finding.detail and finding.check != inspection.check
+        detail = f": {WORDS[finding.status]}{finding.detail}" if told else ""
+        if finding.status != "waiting":
+            yield f"{GLYPHS[finding.status]} {titles[finding.check]}{detail}"
+    left = sum(finding.status == "waiting" for finding in inspection.findings)
+    if left:
+        yield f"{GLYPHS['waiting']} {plural(left, 'check')} not reached"
 
 
 def _usage(usage: Usage) -> str:

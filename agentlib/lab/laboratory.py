@@ -18,7 +18,7 @@ from agentlib.clock import VirtualClock
 from agentlib.conversation import user
 from agentlib.errors import AgentlibError, ResponseFailure
 from agentlib.jsonvalues import dumps, printable, quote
-from agentlib.lab.scenarios import Scenario, Turn, scenario, scenario_names, tools
+from agentlib.lab.scenarios import FixtureNotFound, Scenario, Turn, scenario, scenario_names, tools
 from agentlib.lab.trace import plural
 from agentlib.runtime.events import (
     ApprovalNeeded,
@@ -96,6 +96,9 @@ def run_lab(name: str, out: TextIO) -> int:
     wrong = 0
     for each in names:
         chosen = scenario(each)
+        if each not in run_names():
+            reason = "its first response is rejected, so no run comes to its second"
+            raise FixtureNotFound(f"{each} is a recording and no run: {reason}; inspect it instead")
         write(f"{each}: {chosen.title}")
         experiment = anyio.run(play, chosen, write)
         for line in _summary(experiment):

@@ -65,7 +65,7 @@ _PAGE = """<!doctype html>
 _SECTION = """<section>
 <h2>{heading}</h2>
 <p>{verdict}</p>
-<div data-stepper="trace-{number}"></div>
+{said}<div data-stepper="trace-{number}"></div>
 <noscript><pre>{text}</pre></noscript>
 <script type="application/json" id="trace-{number}">{data}</script>
 </section>"""
@@ -79,13 +79,15 @@ class CannotSave(AgentlibError):
 class SavedStepper:
     """What a page shows of one response: its heading, its replay, and the step to open at.
 
-    `text` is its text form; by default that of the replay's last frame.
+    `text` is its text form; by default that of the replay's last frame. `said` are further lines,
+    such as its diagnoses.
     """
 
     heading: str
     replay: Replay
     index: int = 0
     text: str = ""
+    said: tuple[str, ...] = ()
 
 
 def page(title: str, steppers: Sequence[SavedStepper]) -> str:
@@ -194,6 +196,7 @@ def _section(number: int, stepper: SavedStepper) -> str:
     return _SECTION.format(
         heading=_text(stepper.heading),
         verdict=_text(shorten(verdict_line(replay.trace), MAX_VERDICT_CHARACTERS)),
+        said="".join(f"<p>{_text(line)}</p>\n" for line in stepper.said),
         text=escape(printable(text)),
         number=number,
         data=data(values),

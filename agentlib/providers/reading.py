@@ -21,7 +21,8 @@ class ResponseReader:
     `native` is whether items that only the provider understands may be kept, and sent back.
     `report`, where given, observes each neutral event after the assembly accepted it. `compat`
     names what is tolerated of a server, and `notes` say what was. Raises UnknownProvider where
-    no adapter has the name `provider`, and UnknownFlag where `compat` names no flag.
+    no adapter has the name `provider`, UnknownFlag where `compat` names no flag, and TypeError
+    where `catalog` is none: `Catalog.from_json` makes one of the tools of a request.
     """
 
     def __init__(
@@ -34,6 +35,7 @@ class ResponseReader:
         native: bool = False,
         compat: Iterable[str] = (),
     ) -> None:
+        _check_catalog(catalog)
         self.assembly = Assembly(catalog, limits)
         self.events = 0
         self.unread = 0
@@ -115,3 +117,9 @@ class ResponseReader:
         if assembly.failure is None:
             assembly.discard(failure)
         raise failure
+
+
+def _check_catalog(catalog: object) -> None:
+    if catalog is not None and not isinstance(catalog, Catalog):
+        seen = type(catalog).__name__
+        raise TypeError(f"expected a Catalog, saw {seen}: use Catalog.from_json(tools)")

@@ -4,9 +4,9 @@
         http_client = openai.DefaultAsyncHttpxClient(event_hooks=recorder.hooks())
         client = openai.AsyncOpenAI(api_key=key, http_client=http_client)
 
-That is all that the OpenAI SDK needs, and any client of httpx takes the same `event_hooks`. No
-header, key or address gets here, since a recorder sees only the bodies; where a server echoes a
-secret in one, it is replaced.
+That is all that the OpenAI SDK needs; `openai.OpenAI` takes a DefaultHttpxClient with the same
+hooks, and so does any client of httpx. No header, key or address gets here, since a recorder sees
+only the bodies; where a server echoes a secret in one, it is replaced.
 """
 
 from __future__ import annotations
@@ -40,29 +40,23 @@ class Recorder:
         self._file: BinaryIO | None = None
         self._answers = 0
 
-    def hooks(self, *, sync: bool = False) -> dict[str, list[Callable[[Any], Any]]]:
-        """Return the `event_hooks` of an httpx client that records every stream it receives.
+    def hooks(self) -> dict[str, list[Callable[[Any], Any]]]:
+        """Return the `event_hooks` of an httpx client, async or not, that records its streams.
 
-        `sync` is for a client that is not async. Each answer begins with a comment that says its
-        number and the tools that its request exposed. The client is used inside the `with`.
+        Each answer begins with a comment that says its number and the tools that its request
+        exposed. The client is used inside the `with`.
         """
-        return {"response": [self._attach_sync if sync else self._attach]}
+        return {"response": [self._attach]}
 
-    async def _attach(self, response: Any) -> None:
-        # By the method that the SDK and httpx read every body through, unpacked.
-        read = response.aiter_bytes
+    def _attach(self, response: Any) -> _Nothing:
+        # By the methods that the SDK and httpx read every body through, unpacked.
+        read, aread = response.iter_bytes, response.aiter_bytes
 
         async def aiter_bytes(*sizes: int | None) -> AsyncIterator[bytes]:
-            async with aclosing(read(*sizes)) as chunks:
+            async with aclosing(aread(*sizes)) as chunks:
                 async for chunk in chunks:
                     self(chunk)
                     yield chunk
-
-        if self._begin(response):
-            response.aiter_bytes = aiter_bytes
-
-    def _attach_sync(self, response: Any) -> None:
-        read = response.iter_bytes
 
         def iter_bytes(*sizes: int | None) -> Iterator[bytes]:
             for chunk in read(*sizes):
@@ -70,7 +64,8 @@ class Recorder:
                 yield chunk
 
         if self._begin(response):
-            response.iter_bytes = iter_bytes
+            response.iter_bytes, response.aiter_bytes = iter_bytes, aiter_bytes
+        return _Nothing()
 
     def _begin(self, response: Any) -> bool:
         from agentlib.transport.redaction import Redactor
@@ -118,6 +113,13 @@ class Recorder:
                 self._part.replace(self.path)
             else:
                 self._part.unlink(missing_ok=True)
+
+
+class _Nothing:
+    """What the hook returns: an async client awaits it, another one passes over it."""
+
+    def __await__(self) -> Iterator[None]:
+        return iter(())
 
 
 class _Redactor:

@@ -78,6 +78,7 @@ _KNOWN = re.compile(r"(?=\D*\d)(?=[^A-DF-Za-df-z]*[A-DF-Za-df-z])[A-Za-z0-9_+=-]
 _MOST_KNOWN = 64
 _NAME = re.compile(rf"(?i)({NAMES_OF_SECRETS})\s*\Z")
 _HEADER = re.compile(rf"(?i)({NAMES_OF_SECRETS})([\"']?[ \t]*[:=][ \t]*)([^\s][^\r\n]*)")
+_NO_UTF8 = re.compile("[\udc80-\udcff]")
 _KIND_LINE = re.compile(r"((?<![^\r\n])event(?::[^\r\n]*)?(?=[\r\n]|\Z))")
 # The user of an address, and its query.
 _ADDRESS = re.compile(r"(?<=://)[^/?#]+(?=@)|(?<=\?)[^#]+")
@@ -210,10 +211,12 @@ class Redactor:
         self._found.setdefault(kind.lower(), set()).add(value)
 
     def _header(self, found: re.Match[str]) -> str:
-        if found[3].rstrip() == REDACTED:
+        if _NO_UTF8.sub("", found[3]).rstrip() == REDACTED:
             return found[0]
         self._count(found[1], found[3])
-        return found[1] + found[2] + REDACTED
+        # A byte that is not UTF-8 stays: the stream cannot be read any further with it.
+        bad = _NO_UTF8.search(found[3])
+        return found[1] + found[2] + REDACTED + (bad[0] if bad else "")
 
     def _escaped(self, found: re.Match[str]) -> str:
         word = found[0]
