@@ -1,13 +1,9 @@
 """An attack from outside: who is safe in every scenario, and who is caught in exactly which."""
 
-import http.client
-import json
 import os
 import sys
-import threading
 from functools import partial
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -16,13 +12,14 @@ sys.path.insert(0, str(Path(__file__).parent / "agents"))
 import raw_agent
 import runtime_agent
 from deciders import DECIDERS
+from plain_agent import Plain
 from raw_http import leaving_nothing
 
 from agentlib import ResponseFailure, ResponseReader, probe
 from agentlib.jsonvalues import thaw
 from agentlib.lab.attack.dressing import as_stream, dress
 from agentlib.lab.attack.faults import tell
-from agentlib.lab.attack.making import AttackUnusable, make_target
+from agentlib.lab.attack.making import make_target
 from agentlib.lab.attack.runner import Settings
 from agentlib.lab.attack.scenarios import APIS, HOSTILE, SCENARIOS
 from agentlib.lab.diagnoses import diagnose
@@ -167,60 +164,6 @@ def test_who_acts_on_half_a_value_is_caught_at_the_good_call_already(attack):
 # ------------------------------------------------------- an agent of a few lines, made to order
 
 
-class Plain:
-    """An agent of the Chat API that does what its flags say; it runs the call of a whole stream."""
-
-    def __init__(self, **flags):
-        self.flags = {"stream": True, "tool": "edit", "note": True, **flags}
-
-    def __call__(self):
-        messages = [{"role": "user", "content": "go"}]
-        data = self.ask(messages)
-        chunks = [json.loads(line[6:]) for line in data.splitlines() if line.startswith(b"data: {")]
-        deltas = [choice["delta"] for chunk in chunks for choice in chunk.get("choices", ())]
-        parts = [part for delta in deltas for part in delta.get("tool_calls", ())]
-        if parts:
-            self.act(messages, parts)
-        total = sum((chunk.get("usage") or {}).get("prompt_tokens", 0) for chunk in chunks)
-        return f"used {total:,} tokens" if self.flags.get("adds") else "done"
-
-    def act(self, messages, parts):
-        call_id = parts[0]["id"]
-        text = "".join(part["function"]["arguments"] for part in parts if part["index"] == 0)
-        if self.flags["note"]:
-            probe.ran("edit", **json.loads(text))
-        output = probe.nonce() if self.flags.get("nonce") else self.flags.get("output", "ok")
-        function = {"name": "edit", "arguments": text}
-        asked = {"id": call_id, "type": "function", "function": function}
-        messages.append({"role": "assistant", "content": None, "tool_calls": [asked]})
-        result = {"role": "tool", "tool_call_id": call_id, "content": output}
-        messages += [result] * self.flags.get("results", 1)
-        self.ask(messages)
-
-    def ask(self, messages):
-        root = urlsplit(os.environ["OPENAI_BASE_URL"])
-        function = {
-            "name": self.flags["tool"],
-            "parameters": thaw(raw_agent.TOOLS.get("edit").parameters),
-        }
-        body = {
-            "model": "m",
-            "messages": messages,
-            "tools": [{"type": "function", "function": function}],
-            "stream": self.flags["stream"],
-        }
-        connection = http.client.HTTPConnection(root.hostname, root.port, timeout=20)
-        try:
-            connection.request("POST", f"{root.path}/chat/completions", json.dumps(body))
-            answer = connection.getresponse()
-            data = answer.read()
-        finally:
-            connection.close()
-        if answer.status != 200:
-            raise RuntimeError(data.decode())
-        return data
-
-
 def test_without_a_probe_a_result_is_answered_and_no_leak(attack):
     report = attack(
         Plain(note=False, output="it's\x1b[31m done\n"), tool="edit", only=["content-filter"]
@@ -236,6 +179,8 @@ def test_a_tool_that_returns_the_nonce_has_run(attack):
     report = attack(Plain(note=False, nonce=True), tool="edit", only=["content-filter"])
     assert report.probed
     assert report.verdicts() == {"content-filter": "ran"}
+    (result,) = report.results
+    assert result.said == "ran; returned the probe's word"
 
 
 def test_who_only_asks_again_retried(attack):
@@ -278,65 +223,10 @@ def test_who_lets_go_is_timed(attack):
     assert report.results[0].held < 5
 
 
-# --------------------------------------------------------------- when nothing can be concluded
-
-
-@pytest.mark.parametrize(
-    ("agent", "reason"),
-    [
-        (lambda: None, "asked no model here"),
-        (Plain(stream=False), "does not stream"),
-        (Plain(tool="other"), "offered no tool named edit; it offered: other"),
-        (Plain(note=False, results=0), "no result of the good call came back"),
-        (lambda: sys.exit(3), "asked no model here"),
-    ],
-    ids=["silent", "not streaming", "another tool", "does nothing", "exits"],
-)
-def test_a_control_that_fails_makes_the_whole_run_invalid(attack, agent, reason):
-    report = attack(agent, tool="edit", time_out=10)
-    assert reason in report.invalid
-    assert (report.status, report.safe, report.results) == (2, False, [])
-    assert "invalid: " in repr(report)
-
-
-def test_an_agent_of_another_api_is_invalid(attack):
-    report = attack(Plain(), tool="edit", api="responses")
-    assert "speaks the chat API, not responses" in report.invalid
-
-
-def test_an_agent_that_hangs_at_the_good_call_is_invalid(attack):
-    held = threading.Event()
-    report = attack(partial(held.wait, 20), tool="edit", time_out=0.5)
-    held.set()
-    assert "asked no model here" in report.invalid
-
-
-def test_arguments_that_do_not_fit_are_said(attack):
-    report = attack(Plain(), tool="edit", arguments={"path": 3})
-    assert "arguments for" in report.invalid
-
-
 def test_given_arguments_are_what_is_asked(attack):
     given = {"path": "a.py", "old": "a", "new": "b"}
     report = attack(Plain(), tool="edit", arguments=given, only=["content-filter"])
     assert report.results[0].executed == (given,)
-
-
-def test_a_scenario_without_a_form_for_the_tool_is_skipped(attack):
-    report = attack(Plain(), tool="edit", only=["cut-optional"])
-    assert report.verdicts() == {"cut-optional": "skipped"}
-    assert report.status == 0
-
-
-@pytest.mark.parametrize("flags", [{"only": ["no-such"]}, {"skip": ["no-such"]}])
-def test_an_unknown_scenario_is_named(attack, flags):
-    with pytest.raises(AttackUnusable, match=r"no-such.*cut-after-item-done"):
-        attack(Plain(), tool="edit", **flags)
-
-
-def test_a_tool_has_to_be_named(attack):
-    with pytest.raises(AttackUnusable, match="name of a tool"):
-        attack(Plain(), tool=())
 
 
 def test_the_environment_is_as_before(attack):

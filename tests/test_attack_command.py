@@ -66,6 +66,22 @@ def test_a_hasty_agent_is_status_1_and_each_failure_is_explained(capsys, tmp_pat
     suite = ET.fromstring(files["junit"].read_text(encoding="utf-8"))
     assert (suite.get("failures"), suite.get("skipped"), suite.get("tests")) == ("2", "1", "3")
     assert "content-filter" in files["html"].read_text(encoding="utf-8")
+    for path in files.values():
+        assert f"wrote {path}\n" in out
+
+
+def test_an_attack_that_tries_nothing_is_status_2(capsys):
+    agent = [*RAW, "messages", "FillsTheCut"]
+    assert attack("--tool", "edit", "--only", "cut-optional", "--", *agent) == 2
+    assert "none of the chosen scenarios applies to messages/edit" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("columns", "expected"), [("20", 60), ("72", 72), ("300", 100)])
+def test_lines_are_as_wide_as_the_terminal_within_bounds(capsys, monkeypatch, columns, expected):
+    monkeypatch.setenv("COLUMNS", columns)
+    assert main(["attack", "--list"]) == 0
+    widest = max(map(len, capsys.readouterr().out.splitlines()))
+    assert expected - 15 < widest <= expected
 
 
 def test_a_command_that_asks_nothing_is_invalid_and_its_last_words_are_shown(capsys):
@@ -73,7 +89,7 @@ def test_a_command_that_asks_nothing_is_invalid_and_its_last_words_are_shown(cap
     status = attack("--tool", "edit", "--", sys.executable, "-c", code)
     out, _ = capsys.readouterr()
     assert status == 2
-    assert "asked no model here" in out
+    assert "it ended with status 1 before it asked a model" in out
     assert "| no \\u001b[2J key here" in out
 
 
@@ -86,6 +102,8 @@ def test_a_command_that_asks_nothing_is_invalid_and_its_last_words_are_shown(cap
         (["--tool", "edit", "--arguments", "{", "--", "python"], "--arguments: "),
         (["--tool", "edit", "--arguments", "[]", "--", "python"], "expected a JSON object"),
         (["--tool", "edit", "--json", "no/such/file", "--", "python"], "cannot write"),
+        (["--tool", "edit", "--html", "attack.json", "--", "python"], "ends in .html"),
+        (["--tool", "edit", "--timeout", "0", "--", "python"], "expected a time-out"),
         (["--tool", "edit", "--", "no-such-program-anywhere"], "cannot start"),
     ],
 )
@@ -94,17 +112,22 @@ def test_a_command_line_that_says_no_attack_is_status_2(capsys, arguments, reaso
     assert reason in capsys.readouterr().err
 
 
-def test_the_help_says_that_it_runs_the_readers_own_tool(capsys):
+def test_the_help_says_that_it_runs_the_readers_own_tool(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
     with pytest.raises(SystemExit):
         main(["attack", "--help"])
     out = capsys.readouterr().out
     assert "This runs your own command" in out
     assert "probe.ran(" in out
+    assert '{"tool": "edit", "arguments": {...}, "nonce": "..."}' in out
+    assert "something ran, came back, hung, crashed" in out
+    assert max(map(len, out.splitlines())) <= 79
 
 
 def test_the_scenarios_can_be_listed(capsys):
     assert main(["attack", "--list"]) == 0
-    assert len(capsys.readouterr().out.splitlines()) == len(HOSTILE)
+    rows = [line for line in capsys.readouterr().out.splitlines() if not line.startswith(" ")]
+    assert [row.split()[0] for row in rows] == [each.name for each in HOSTILE]
 
 
 # ------------------------------------------------------------------------------- the process
@@ -233,6 +256,26 @@ def test_what_a_stream_says_stays_text_in_every_report(invalid):
     suite = ET.fromstring(xml)
     assert suite.get("errors") == ("1" if invalid else "0")
     assert json.loads(json.dumps(as_json(made)))["invalid"] == invalid
+
+
+def test_the_page_says_what_a_verdict_means_only_where_it_is_not_safe():
+    scenario = SCENARIOS["content-filter"]
+    for verdict, shown in (("safe", False), ("skipped", False), ("ran", True), ("answered", True)):
+        made = Report(Settings(("edit",)), "chat", results=[Result(scenario, "edit", verdict)])
+        page = as_html(made)
+        assert (scenario.meaning in page) == shown
+        assert f'<a href="notebooks/{scenario.chapter}.ipynb">' in page
+        assert '<a href="notebooks/diagnoses.md#stopped-short">stopped-short</a>' in page
+
+
+def test_a_control_is_ok_or_invalid_in_every_report():
+    control = SCENARIOS["good-call"]
+    for problem, word in (("", "ok"), ("it did not run", "invalid")):
+        result = Result(control, "edit", "safe", problem=problem)
+        made = Report(Settings(("edit",)), "chat", True, problem, [result])
+        assert [row["verdict"] for row in as_json(made)["controls"]] == [word]
+        assert f'<th scope="row">{word}</th>' in as_html(made)
+        assert repr(made).startswith(f"  {word:<12} good-call (edit)")
 
 
 def test_a_long_text_is_bounded():

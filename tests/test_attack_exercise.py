@@ -7,7 +7,7 @@ import pytest
 from agentlib import ResponseFailure, ResponseReader
 from agentlib.jsonvalues import StrictJSONError, strict_loads, thaw
 from agentlib.lab.attack.attacking import attack
-from agentlib.lab.attack.small_agent import TOOLS, SmallAgent
+from agentlib.lab.attack.small_agent import ASKED, TOOLS, SmallAgent
 from agentlib.lab.exercises import exercise
 from agentlib.schemas import problem, validator
 
@@ -141,3 +141,19 @@ def test_events_that_an_answer_changes_harm_nobody():
 
     assert not exercise("16").check(spoils).passed
     assert exercise("16").check(by_the_reader).passed
+
+
+def test_what_the_chapter_shows_is_safe_and_skips_nothing(root):
+    """The loop under "Make it safe" is run as it stands there, for the API of the small agent."""
+    told = json.loads((root / "notebooks" / "16_test_your_agent.ipynb").read_text(encoding="utf-8"))
+    pages = ["".join(cell["source"]) for cell in told["cells"]]
+    (page,) = [text for text in pages if "## Make it safe\n" in text]
+    shown = page.partition("## Make it safe\n")[2].split("```python\n")[1].partition("```")[0]
+    loop = compile(shown.replace('"chat"', '"responses"'), "the chapter", "exec")
+
+    def decide(events, run):
+        exec(loop, {"events": events, "run": run, "TOOLS": ASKED["tools"]})
+
+    report = attack(SmallAgent(decide), tool=("edit", "reset"))
+    assert report.safe, report
+    assert report["held-open"].held < 4

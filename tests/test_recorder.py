@@ -1,6 +1,7 @@
 """The recorder: the bytes of the body and nothing else, no secret at any split, no empty file."""
 
 import itertools
+import os
 import re
 
 import anyio
@@ -223,3 +224,14 @@ async def test_a_cancelled_recording_leaves_no_file(serve, path):
         await anyio.to_thread.run_sync(server.wait_until, lambda server: server.stalled)
         tasks.cancel_scope.cancel()
     assert files(path) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_pipe_or_a_device_is_never_replaced_by_a_recording(tmp_path):
+    pipe = tmp_path / "pipe.sse"
+    os.mkfifo(pipe)
+    with pytest.raises(OSError, match="expected the name of a file"), Recorder(pipe):
+        pass
+
+    assert pipe.is_fifo()
+    assert list(tmp_path.iterdir()) == [pipe]

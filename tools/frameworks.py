@@ -139,7 +139,7 @@ def _kept(made: Report) -> dict[str, Any]:
     keys = ("verdict", "tool", "what", "executed", "requests", "retries", "history", "usage")
     return {
         "invalid": made.invalid,
-        "controls": [row["verdict"] for row in told["controls"]],
+        "controls": [each.verdict for each in made.controls],
         "results": {
             row["scenario"]: {
                 **{key: row[key] for key in keys},

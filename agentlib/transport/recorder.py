@@ -11,6 +11,7 @@ only the bodies; where a server echoes a secret in one, it is replaced.
 
 from __future__ import annotations
 
+import errno
 import re
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import aclosing, suppress
@@ -83,7 +84,9 @@ class Recorder:
         return True
 
     def __enter__(self) -> Self:
-        """Open the file; raises OSError where it cannot be written."""
+        """Open the file; raises OSError where it cannot be written, or is a pipe or a device."""
+        if self.path.exists() and not self.path.is_file():
+            raise OSError(errno.EINVAL, "expected the name of a file", str(self.path))
         self._file = self._part.open("wb")
         return self
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -11,23 +12,26 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from agentlib.jsonvalues import StrictJSONError, printable, quote, strict_loads
+from agentlib.lab.attack.attacking import start
 from agentlib.lab.attack.making import AttackUnusable
-from agentlib.lab.attack.process import Ended, run_command
-from agentlib.lab.attack.report import as_html, as_json, as_junit, end_of, line_of
+from agentlib.lab.attack.report import WIDTH, as_html, as_json, as_junit, end_of, line_of, row
 from agentlib.lab.attack.runner import Report, Settings, run_attack
-from agentlib.lab.attack.scenarios import HOSTILE
+from agentlib.lab.attack.scenarios import APIS, HOSTILE
+from agentlib.lab.saved import check_target
 
 
 def list_scenarios(out: TextIO) -> None:
-    """Write a line for each scenario: its name, its APIs, and its title."""
-    out.writelines(f"{each.name:<30} {' '.join(each.apis):<24} {each.title}\n" for each in HOSTILE)
+    """Write a row for each scenario: its name, its title, and its APIs where it has not all."""
+    for each in HOSTILE:
+        apis = "" if each.apis == APIS else f" ({', '.join(each.apis)} only)"
+        out.writelines(f"{line}\n" for line in row(f"{each.name:<30} {each.title}{apis}", width()))
 
 
 def run_attack_command(options: argparse.Namespace, out: TextIO) -> int:
     """Run the attack that the command line says, and return its exit status.
 
     Raises AttackUnusable for a command line that says none, and where the command cannot be
-    started or a report cannot be written.
+    started or a report cannot be written; CannotSave where the page's name is not that of one.
     """
     settings = _settings(options)
     if not options.command:
@@ -41,27 +45,33 @@ def run_attack_command(options: argparse.Namespace, out: TextIO) -> int:
     out.flush()
 
     def watch(result: Any) -> None:
-        out.write(f"{line_of(result)}\n")
+        out.write(f"{line_of(result, width())}\n")
         out.flush()
 
     # As an interrupt: whoever stops the attack stops what it has started.
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        report = run_attack(settings, partial(_start, tuple(options.command)), watch)
+        report = run_attack(settings, partial(start, tuple(options.command)), watch)
     finally:
         signal.signal(signal.SIGTERM, before)
-    out.writelines(f"{line}\n" for line in end_of(report))
-    for form, path in files.items():
-        _write(path, _FORMS[form](report))
+    try:
+        _write_files(report, files, out)
+    finally:
+        out.writelines(f"{line}\n" for line in end_of(report, width()))
     return report.status
 
 
-def _start(command: Sequence[str], environment: Mapping[str, str], time_out: float) -> Ended:
-    try:
-        return run_command(command, environment, time_out)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise AttackUnusable(f"cannot start {quote(command[0])}: {reason}") from error
+def _write_files(report: Report, files: Mapping[str, Path], out: TextIO) -> None:
+    if files:
+        out.write("\n")
+    for form, path in files.items():
+        _write(path, _FORMS[form](report))
+        out.write(printable(f"wrote {path}\n"))
+
+
+def width() -> int:
+    """Return how wide the text is, in columns: as the terminal, within bounds."""
+    return min(max(60, shutil.get_terminal_size((WIDTH, 24)).columns), WIDTH)
 
 
 def _write(path: Path, text: str) -> None:
@@ -114,4 +124,6 @@ _FORMS: dict[str, Callable[[Report], str]] = {
 
 def _files(options: argparse.Namespace) -> dict[str, Path]:
     named = {form: getattr(options, form) for form in _FORMS}
+    if named["html"]:
+        check_target(named["html"])
     return {form: Path(name) for form, name in named.items() if name}

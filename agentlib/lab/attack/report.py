@@ -23,10 +23,17 @@ NO_PROBE = (
 )
 
 
-def line_of(result: Result) -> str:
-    """Return the line of one scenario: its verdict, its name, and what was seen."""
-    seen = f"  {result.said}" if result.said else ""
-    return shorten(f"  {result.verdict:<12} {result.scenario.name:<30}{seen}", 200).rstrip()
+def line_of(result: Result, width: int = WIDTH) -> str:
+    """Return the row of one scenario: its verdict, its name, and what was seen."""
+    seen = f" {result.said}" if result.said else ""
+    return "\n".join(row(f"  {result.word:<12} {result.label:<30}{seen}", width))
+
+
+def row(text: str, width: int) -> list[str]:
+    """Return a row of a table in at most three lines of `width` columns."""
+    return textwrap.wrap(
+        text, width, subsequent_indent=" " * 15, max_lines=3, placeholder="…", tabsize=1
+    )
 
 
 def as_text(report: Report) -> str:
@@ -35,19 +42,19 @@ def as_text(report: Report) -> str:
     return "\n".join([*lines, *end_of(report)])
 
 
-def end_of(report: Report) -> Iterator[str]:
+def end_of(report: Report, width: int = WIDTH) -> Iterator[str]:
     """Yield the lines after the table: each failure explained, and the sum."""
     if report.invalid:
         yield ""
-        yield from _wrapped(f"invalid: {one_line(report.invalid)}", "")
-        yield from _last_words(report)
+        yield from _wrapped(f"invalid: {one_line(report.invalid)}", "", width)
+        yield from _last_words(report, width)
         return
     for result in report.failures:
         yield ""
-        yield from explained(result)
+        yield from explained(result, width)
     yield ""
     if not report.probed:
-        yield from _wrapped(NO_PROBE, "")
+        yield from _wrapped(NO_PROBE, "", width)
     yield sum_of(report)
 
 
@@ -59,30 +66,32 @@ def sum_of(report: Report) -> str:
     return f"{plural(tried, 'hostile stream')}, {report.api}: {told or 'none'}"
 
 
-def explained(result: Result) -> Iterator[str]:
+def explained(result: Result, width: int = WIDTH) -> Iterator[str]:
     """Yield the lines that say what one result means, and where to read on."""
     scenario = result.scenario
     kind = f" · {scenario.kind}" if scenario.kind else ""
     check = f" [{scenario.check}]" if scenario.check else ""
-    yield f"{result.verdict}: {scenario.name}{kind}{check}"
-    yield from _wrapped(f"{scenario.title}: {MEANINGS[result.verdict]}.", "  ")
+    yield f"{result.word}: {result.label}{kind}{check}"
+    means = result.problem if result.is_invalid else MEANINGS[result.verdict]
+    yield from _wrapped(f"{scenario.title}: {means}.", "  ", width)
     if result.leaked or result.verdict == "answered":
-        yield from _wrapped(scenario.meaning, "  ")
+        yield from _wrapped(scenario.meaning, "  ", width)
     if result.said:
-        yield from _wrapped(f"seen: {result.said}", "  ")
+        yield from _wrapped(f"seen: {result.said}", "  ", width)
     page = f", {PAGE}#{scenario.kind}" if scenario.kind else ""
     yield f"  read: notebooks/{scenario.chapter}.ipynb{page}"
 
 
-def _last_words(report: Report) -> Iterator[str]:
-    last = (report.results or report.controls)[-1:]
-    for line in last[0].output.splitlines()[-12:] if last else ():
-        yield shorten(f"  | {printable(line)}", WIDTH)
+def _last_words(report: Report, width: int) -> Iterator[str]:
+    every = (*report.controls, *report.results)
+    output = next((each.output for each in every if each.is_invalid), "")
+    for line in output.splitlines()[-12:]:
+        yield shorten(f"  | {printable(line)}", width)
 
 
-def _wrapped(text: str, indent: str) -> list[str]:
+def _wrapped(text: str, indent: str, width: int) -> list[str]:
     return textwrap.wrap(
-        printable(text), WIDTH, initial_indent=indent, subsequent_indent=f"{indent}  "
+        printable(text), width, initial_indent=indent, subsequent_indent=f"{indent}  "
     )
 
 
@@ -92,7 +101,7 @@ def _wrapped(text: str, indent: str) -> list[str]:
 def as_json(report: Report) -> dict[str, Any]:
     """Return the report as one JSON object; `version` counts changes of its form."""
     return {
-        "version": 1,
+        "version": 2,
         "api": report.api,
         "tools": list(report.settings.tools),
         "probed": report.probed,
@@ -112,7 +121,7 @@ def _row(result: Result) -> dict[str, Any]:
         "check": scenario.check,
         "chapter": scenario.chapter,
         "tool": result.tool,
-        "verdict": result.verdict,
+        "verdict": result.word,
         "what": result.what,
         "executed": [None if each is None else dict(each) for each in result.executed],
         "returned": None if result.returned is None else shorten(result.returned, 2_000),
@@ -152,8 +161,8 @@ def _case(result: Result) -> str:
     inner = ""
     if result.verdict == "skipped":
         inner = f"<skipped message={_attribute(result.what)}/>"
-    elif result.verdict != "safe":
-        told = f"{result.verdict}: {result.scenario.title}"
+    elif result.word != "safe":
+        told = f"{result.word}: {result.scenario.title}"
         words = "\n".join(explained(result))
         inner = f"<failure message={_attribute(told)}>{escape(printable(words))}</failure>"
     return f"{head}{inner}</testcase>"
@@ -168,7 +177,7 @@ def _attribute(text: str) -> str:
 
 def as_html(report: Report) -> str:
     """Return the report as one static page: no script, and nothing that is fetched."""
-    rows = "\n".join(_html_row(each) for each in report.results)
+    rows = "\n".join(_html_row(each) for each in (*report.controls, *report.results))
     told = f"invalid: {report.invalid}" if report.invalid else sum_of(report)
     probe = "" if report.probed or report.invalid else f"<p>{escape(NO_PROBE)}</p>"
     headings = "".join(f'<th scope="col">{each}</th>' for each in _HEADINGS)
@@ -187,16 +196,28 @@ _HEADINGS = ("verdict", "scenario", "what it means", "seen", "kind", "check", "c
 
 def _html_row(result: Result) -> str:
     scenario = result.scenario
-    kind = "leak" if result.leaked else result.verdict
-    cells = (scenario.meaning, result.said, scenario.kind, scenario.check, _words(scenario.chapter))
-    rest = "".join(f"<td>{escape(one_line(each))}</td>" for each in cells)
-    name = f"<code>{escape(scenario.name)}</code><br>{escape(scenario.title)}"
-    head = f'<th scope="row">{escape(result.verdict)}</th>'
-    return f'<tr class="{escape(kind)}">{head}<td>{name}</td>{rest}</tr>'
+    kind = "leak" if result.leaked else result.word
+    name = f"<code>{escape(result.label)}</code><br>{escape(scenario.title)}"
+    diagnosis = _link(f"{PAGE}#{scenario.kind}", scenario.kind) if scenario.kind else ""
+    chapter = _link(f"notebooks/{scenario.chapter}.ipynb", scenario.chapter.replace("_", " "))
+    texts = (escape(one_line(each)) for each in (_meaning(result), result.said))
+    cells = (name, *texts, diagnosis, escape(scenario.check), chapter)
+    rest = "".join(f"<td>{each}</td>" for each in cells)
+    return f'<tr class="{escape(kind)}"><th scope="row">{escape(result.word)}</th>{rest}</tr>'
 
 
-def _words(name: str) -> str:
-    return name.replace("_", " ")
+def _meaning(result: Result) -> str:
+    """Return what a verdict means, "" for one of which there is nothing to say."""
+    if result.is_invalid:
+        return result.problem
+    if result.verdict in ("safe", "skipped"):
+        return ""
+    ran = f" {result.scenario.meaning}" if result.leaked or result.verdict == "answered" else ""
+    return f"{MEANINGS[result.verdict]}.{ran}"
+
+
+def _link(address: str, text: str) -> str:
+    return f'<a href="{escape(address)}">{escape(text)}</a>'
 
 
 _STYLE = """\
@@ -208,7 +229,7 @@ th, td { border-bottom: 1px solid #8888; padding: .4em .6em; text-align: left;
 th { white-space: nowrap }
 tbody th { border-left: 6px solid #8888 }
 .leak > th { border-left-color: #c0392b }
-.safe > th { border-left-color: #2e7d4f; font-weight: normal }
+.safe > th, .ok > th { border-left-color: #2e7d4f; font-weight: normal }
 .skipped { opacity: .75 }
 """
 _PAGE = """\

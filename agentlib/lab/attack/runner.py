@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from typing import Any, TypeAlias
 
 from agentlib.lab.attack.faults import tell
@@ -51,8 +52,10 @@ class Settings:
             raise AttackUnusable("expected the name of a tool that may run")
         unknown = [name for name in (*self.only, *self.skip) if name not in SCENARIOS]
         if unknown:
-            known = ", ".join(each.name for each in HOSTILE)
-            raise AttackUnusable(f"no scenario is named {unknown[0]!r}; there are: {known}")
+            names = [each.name for each in HOSTILE]
+            closest = get_close_matches(unknown[0], names, 1, 0.4)
+            offered = f"the closest is {closest[0]}; " if closest else ""
+            raise AttackUnusable(f"no scenario is named {unknown[0]!r}; {offered}see --list")
 
     def chosen(self, api: Api) -> list[Scenario]:
         """Return the hostile scenarios to run that this API has a form of."""
@@ -111,7 +114,7 @@ def run_attack(settings: Settings, launch: Launch, watch: Watch = lambda _: None
     """Attack an agent that `launch` starts; `watch` is told each result as it comes, in order.
 
     The controls run first, one for each tool and one without a call. Raises AttackUnusable where
-    the attack cannot be made at all, and OSError where the agent cannot be started.
+    the attack cannot be made at all, and what `launch` raises where the agent cannot be started.
     """
     report = Report(settings)
     campaign = _Campaign(settings, launch)
@@ -124,9 +127,12 @@ def run_attack(settings: Settings, launch: Launch, watch: Watch = lambda _: None
     for result in campaign.attack(settings.chosen(report.api)):
         report.results.append(result)
         watch(result)
-    unheard = next((r for r in report.results if r.problem and r.verdict != "crashed"), None)
+    unheard = next((each for each in report.results if each.is_invalid), None)
     if unheard is not None:
         report.invalid = f"{unheard.scenario.name}: {unheard.problem}"
+    elif all(each.verdict == "skipped" for each in report.results):
+        where = f"{report.api}/{', '.join(settings.tools)}"
+        report.invalid = f"none of the chosen scenarios applies to {where}"
     return report
 
 
@@ -151,10 +157,10 @@ class _Campaign:
             if scenario.name == GOOD_CALL:
                 self._learn(provider, tool)
             result = judge(provider, ended, self._baselines[tool], probed=self.probed)
-            problem = control_problem(result, self.probed)
+            result = replace(result, problem=control_problem(result, self.probed))
             yield result
-            if problem:
-                self.invalid = f"{scenario.title}, {tool}: {problem}"
+            if result.problem:
+                self.invalid = f"{scenario.title}, {tool}: {result.problem}"
                 return
 
     def _learn(self, provider: HostileProvider, tool: str) -> None:

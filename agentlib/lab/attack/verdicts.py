@@ -32,6 +32,8 @@ MEANINGS: dict[Verdict, str] = {
 }
 Arguments: TypeAlias = Mapping[str, Any] | None
 MAX_SHOWN_CHARACTERS = 160
+MAX_LAST_LINE_CHARACTERS = 100
+_ADDRESSES = "OPENAI_BASE_URL (or ANTHROPIC_BASE_URL)"
 _NUMBERS = re.compile(r"\d+(?:[,_]\d{3})*")
 
 
@@ -41,7 +43,8 @@ class Result:
 
     `executed` holds the arguments of each execution, None where the tool did not say; `returned`
     the text of the latest result that came back. `held` is in seconds, as is `seconds`; `status`
-    is the exit status, None where there was none. `problem` says why nothing can be concluded.
+    is the exit status, None where there was none. `problem` says why nothing can be concluded,
+    and `nonce` whether the result that came back carried the probe's word.
     """
 
     scenario: Scenario
@@ -59,6 +62,25 @@ class Result:
     seconds: float = 0.0
     output: str = ""
     problem: str = ""
+    nonce: bool = False
+
+    @property
+    def label(self) -> str:
+        """The scenario's name; a good call is tried for each tool, and so names it."""
+        name = self.scenario.name
+        return f"{name} ({shorten(one_line(self.tool), 30)})" if name == GOOD_CALL else name
+
+    @property
+    def is_invalid(self) -> bool:
+        """Whether it makes the whole attack invalid."""
+        return bool(self.problem) and (self.scenario.is_control or self.verdict != "crashed")
+
+    @property
+    def word(self) -> str:
+        """What a report calls it: its verdict, but for a control that is ok, or invalid."""
+        if self.is_invalid:
+            return "invalid"
+        return "ok" if self.scenario.is_control and self.verdict == "safe" else self.verdict
 
     @property
     def leaked(self) -> bool:
@@ -100,7 +122,8 @@ def judge(provider: HostileProvider, ended: Ended, baseline: Arguments, *, probe
         ended.status,
         ended.seconds,
         ended.output,
-        provider.problem or _unusable(provider),
+        provider.problem or _unusable(provider, ended),
+        provider.returned_nonce() > 0,
     )
 
 
@@ -124,9 +147,9 @@ def control_problem(result: Result, probed: bool) -> str:
     if result.problem:
         return result.problem
     if result.verdict == "hung":
-        return f"the agent was still running after {result.seconds:.0f} s"
+        return f"the agent was still running after {_seconds(result.seconds)} s"
     if result.status != 0:
-        return f"the agent ended with status {result.status}"
+        return f"the agent ended with status {result.status}{_last_line(result.output)}"
     if result.scenario.name == GOOD_CALL:
         if probed and len(result.executed) != 1:
             return f"the good call ran {plural(len(result.executed), 'time')}, and not once"
@@ -137,15 +160,38 @@ def control_problem(result: Result, probed: bool) -> str:
     return ""
 
 
-def _unusable(provider: HostileProvider) -> str:
+def _unusable(provider: HostileProvider, ended: Ended) -> str:
     if not provider.asked:
-        also = f" (it asked {provider.others[0]})" if provider.others else ""
-        return f"the agent asked no model here; does it read OPENAI_BASE_URL?{also}"
+        return _unasked(ended, provider.others[0] if provider.others else "")
     if provider.target is None:
         names = sorted({name for asked in provider.asked for name in asked.tools})
         offered = shorten(", ".join(map(one_line, names)), 200) or "none"
         return f"the agent offered no tool named {provider.tool}; it offered: {offered}"
     return ""
+
+
+def _unasked(ended: Ended, other: str) -> str:
+    """Say how a run ended that asked no model; `other` is what it asked besides, or ""."""
+    if ended.hung:
+        asked = f"only {other}" if other else "nothing"
+        return f"still running after {_seconds(ended.seconds)} s, and had asked {asked}"
+    also = f" (it asked {other})" if other else ""
+    before = f"before it asked a model{also}{_last_line(ended.output)}"
+    if ended.signalled:
+        return f"it was ended by signal {-(ended.status or 0)} {before}"
+    if ended.status:
+        return f"it ended with status {ended.status} {before}"
+    return f"it ended without asking a model; does it read {_ADDRESSES}?{also}"
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.0f}" if seconds >= 1 else f"{seconds:.1f}"
+
+
+def _last_line(output: str) -> str:
+    """Return the last line of an output, after a colon; "" where there is none."""
+    lines = output.strip().splitlines()
+    return f": {shorten(one_line(lines[-1].strip()), MAX_LAST_LINE_CHARACTERS)}" if lines else ""
 
 
 def executions_of(provider: HostileProvider) -> tuple[Arguments, ...]:
@@ -173,9 +219,11 @@ def _verdict(
         again = "" if len(executed) == 1 else f", {len(executed)} times"
         return "ran", f"ran{again}"
     if ended.hung:
-        return "hung", f"ended after {ended.seconds:.0f} s"
-    if ended.signalled or not provider.asked:
-        return "crashed", f"ended by signal {-(ended.status or 0)}" if ended.signalled else ""
+        return "hung", f"ended after {_seconds(ended.seconds)} s"
+    if not provider.asked:
+        return "crashed", _unusable(provider, ended)
+    if ended.signalled:
+        return "crashed", f"ended by signal {-(ended.status or 0)}{_last_line(ended.output)}"
     if provider.retries:
         return "retried", f"asked again {plural(provider.retries, 'time')}"
     if not probed and len(provider.results) > scenario.may_run:
@@ -188,7 +236,9 @@ def _shown(arguments: Mapping[str, Any]) -> str:
 
 
 def _notes(result: Result) -> Iterator[str]:
-    if result.returned is not None:
+    if result.nonce:
+        yield "returned the probe's word"
+    elif result.returned is not None:
         yield f"returned {shorten(one_line(result.returned), MAX_SHOWN_CHARACTERS)}"
     if result.history:
         yield f"history: {result.history}"
@@ -197,7 +247,7 @@ def _notes(result: Result) -> Iterator[str]:
     if result.usage == "more than once":
         yield "usage was counted more than once"
     if result.status and result.verdict != "crashed":
-        yield f"exit status {result.status}"
+        yield f"exit status {result.status}{_last_line(result.output)}"
 
 
 def _usage(scenario: Scenario, output: str) -> str:
