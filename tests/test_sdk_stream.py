@@ -135,6 +135,11 @@ async def test_a_content_type_is_compared_as_http_says(serve, content):
     assert await read(serve(READ.content_type(content))) == natives("success_1_read")
 
 
+async def collect(stream, seen):
+    async for event in stream:
+        seen += [event]
+
+
 @pytest.mark.parametrize(
     "bad",
     [
@@ -152,11 +157,12 @@ async def test_a_bad_event_ends_the_reading_after_the_good_ones(serve, bad):
     body = READ.body[:FIRST] + bad + READ.body[FIRST:]
     async with transport_to(serve(Reply(body=body))) as transport:
         stream = await transport.open(REQUEST)
-        seen = await anext(stream) or await anext(stream)
+        seen = []
         with pytest.raises(ProtocolViolation):
-            await anext(stream)
+            await collect(stream, seen)
         await stream.aclose()
-    assert seen == natives("success_1_read")[0]
+    # None stands for bytes that end no event yet: how many of those come is the network's matter.
+    assert [event for event in seen if event is not None] == natives("success_1_read")[:1]
 
 
 @pytest.mark.parametrize("body", [b"", b"\0" * 4096, b" " * 4096, b"\n" * 4096, b": x\n\n" * 99])
