@@ -21,17 +21,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from benchmarks.figures import Figure
+from benchmarks.figures import WIDTHS, Unmeasured, row
 
 NAMES = ("imports", "assembly", "traces", "stepper", "book", "install")
 KEPT = Path(__file__).resolve().parents[1] / "artifacts" / "benchmarks.json"
-WIDTHS = (44, 16, 24)
-# A difference that a busy machine makes by itself.
-NOISE = 0.10
-
-
-class Unmeasured(Exception):
-    """Raised by a benchmark that cannot run here; its text says what is missing."""
 
 
 def machine() -> str:
@@ -46,24 +39,6 @@ def read(path: Path) -> dict[str, dict[str, Any]]:
         if isinstance(kept, dict):
             return kept
     return {}
-
-
-def row(figure: Figure, last: float | None) -> str:
-    """Return one line of the table: the figure, its aim, and the change since the last run."""
-    value = f"{figure.value:,.2f} {figure.unit}"
-    cells = (figure.name, value.rjust(WIDTHS[1] - 2), figure.goal, change(figure.value, last))
-    widths = (*WIDTHS, 0)
-    line = "".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()
-    return f"{line}\n    {figure.of}" if figure.of else line
-
-
-def change(value: float, last: float | None) -> str:
-    """Say how a value compares with the last one."""
-    if last is None:
-        return "first run"
-    if not last or abs(value / last - 1) <= NOISE:
-        return f"was {last:,.2f}"
-    return f"was {last:,.2f}, {value / last - 1:+.0%}"
 
 
 def measure(

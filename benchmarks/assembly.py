@@ -25,8 +25,7 @@ from typing import Any
 
 from agentlib import Catalog, ResponseReader, ToolSpec
 from agentlib.assembly import Decision
-from benchmarks.__main__ import row
-from benchmarks.figures import Figure
+from benchmarks.figures import Figure, row
 
 AIM_OVER_JSON = 2.0
 AIM_OVER_SDK = 40.0

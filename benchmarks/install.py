@@ -10,8 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.__main__ import Unmeasured
-from benchmarks.figures import Figure
+from benchmarks.figures import Figure, Unmeasured
 
 PINS = Path(__file__).resolve().parents[1] / "binder" / "requirements.txt"
 MEGABYTE = 1_000_000

@@ -20,8 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.__main__ import Unmeasured, row
-from benchmarks.figures import Figure
+from benchmarks.figures import Figure, Unmeasured, row
 
 EVENTS = 100_000
 SMALL = 40

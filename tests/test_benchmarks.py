@@ -1,14 +1,16 @@
 """The benchmarks measure what they say, and their table says what has changed."""
 
 import json
+import runpy
+import sys
 from importlib import import_module
 
 import pytest
 
 from agentlib import Limits
-from benchmarks.__main__ import NAMES, Unmeasured, measure, read, row
+from benchmarks.__main__ import NAMES, measure, read
 from benchmarks.assembly import best, decide, one_by_one, parse, payloads, sdk_accumulator
-from benchmarks.figures import Figure
+from benchmarks.figures import Figure, Unmeasured, row
 
 
 @pytest.mark.parametrize("size", [3, 16])
@@ -69,6 +71,18 @@ def test_what_cannot_be_measured_says_why_and_the_rest_is_measured(monkeypatch):
     assert said[0] == "stepper: not measured: no Chromium here"
     assert said[1].endswith("was 2.00, -50%")
     assert found["import agentlib"]["value"] == 1
+
+
+def test_run_as_a_program_it_says_so_too(monkeypatch):
+    # A program is another copy of its module than the one that is imported.
+    monkeypatch.delitem(sys.modules, "benchmarks.__main__")
+    monkeypatch.setenv("CHROMIUM", "no-such-browser")
+    program = runpy.run_module("benchmarks", run_name="program")
+    said = []
+    found = program["measure"](("stepper",), {}, said.append)
+
+    assert (found, len(said)) == ({}, 1)
+    assert said[0].startswith("stepper: not measured: no Chromium here")
 
 
 @pytest.mark.parametrize("text", ["", "[", "[]", "3"])
