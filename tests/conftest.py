@@ -61,6 +61,24 @@ def anyio_backend(request):
     return request.param
 
 
+@pytest.fixture
+def nothing_is_left():
+    """Afterwards no thread of a local server runs, and no socket is open."""
+    from raw_http import leaving_nothing
+
+    with leaving_nothing():
+        yield
+
+
+@pytest.fixture
+def serve():
+    """A function that starts local servers; afterwards nothing is left of them, nor of clients."""
+    from raw_http import leaving_nothing, serving
+
+    with leaving_nothing(), serving() as start:
+        yield start
+
+
 @pytest.fixture(scope="session")
 def chromium():
     """The path of Chromium; for tests marked `browser`."""

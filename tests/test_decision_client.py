@@ -9,7 +9,7 @@ from dataclasses import replace
 import anyio
 import openai
 import pytest
-from raw_http import SECRET, leaving_nothing, serving
+from raw_http import SECRET
 
 from agentlib.decisions import AskUser, ClientConfig, FinalAnswer, OpenAIModelClient, ToolCall
 from agentlib.decisions.attempts import RESULTS
@@ -34,23 +34,11 @@ from agentlib.lab.symptoms import (
 from agentlib.runtime.model import Timers
 from agentlib.transport.loopback import HEAD, Reply
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("nothing_is_left")]
 IN_STREAMS = [pytest.param(each, id=each.name) for each in SYMPTOMS]
 IN_WHOLE = [pytest.param(each, id=each.name) for each in SYMPTOMS if each.whole is not None]
 KINDS = {result: kind for kind, result in RESULTS.items()}
 REFUSED = Reply.error(400, message=NO_STREAMING)
-
-
-@pytest.fixture(autouse=True)
-def _nothing_is_left():
-    with leaving_nothing():
-        yield
-
-
-@pytest.fixture
-def serve():
-    with serving() as start:
-        yield start
 
 
 def client_of(server, *, clock=None, sleep=None, **options):

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from raw_http import SECRET, leaving_nothing, serving
+from raw_http import SECRET
 
 from agentlib.__main__ import main
 from agentlib.lab.scenarios import capture
@@ -20,12 +20,6 @@ from agentlib.transport.recorder import REDACTED
 TURNS = ["success_1_read", "success_2_edit", "success_3_test", "success_4_answer"]
 WHOLE = [Reply.stream(capture(name)) for name in TURNS]
 ANSWER = Reply.stream(capture("text_only"))
-
-
-@pytest.fixture
-def serve():
-    with leaving_nothing(), serving() as start:
-        yield start
 
 
 @pytest.fixture

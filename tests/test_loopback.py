@@ -7,12 +7,13 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
-from raw_http import address, ask, leaving_nothing, post, read_exactly, receive, serving
+from raw_http import address, ask, post, read_exactly, receive
 
 from agentlib.transport.capture import Capture
 from agentlib.transport.loopback import HEAD, Fault, LoopbackServer, Reply
 from agentlib.transport.loopback_replies import KEEPALIVE
 
+pytestmark = pytest.mark.usefixtures("nothing_is_left")
 STREAMS = sorted(Path(__file__).parents[1].joinpath("fixtures", "streams").glob("*.sse"))
 EDIT = Capture.load(next(path for path in STREAMS if path.stem == "success_2_edit"))
 KINDS = [event.data["type"] for event in EDIT.events]
@@ -21,18 +22,6 @@ SMALL = Reply(body=b"data: 1\n\ndata: 2\n\n")
 SIZE = len(SMALL.body)
 each_stream = pytest.mark.parametrize("path", STREAMS, ids=lambda path: path.stem)
 ENDS_EARLY = ["reset", "close", "cut_chunk"]
-
-
-@pytest.fixture(autouse=True)
-def _nothing_is_left():
-    with leaving_nothing():
-        yield
-
-
-@pytest.fixture
-def serve():
-    with serving() as start:
-        yield start
 
 
 # --------------------------------------------------------------------------------- what is played

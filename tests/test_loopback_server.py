@@ -13,11 +13,9 @@ from raw_http import (
     SECRET,
     address,
     ask,
-    leaving_nothing,
     loopback_threads,
     post,
     receive,
-    serving,
 )
 
 from agentlib.transport import loopback, loopback_requests
@@ -25,23 +23,12 @@ from agentlib.transport.capture import Capture
 from agentlib.transport.loopback import HEAD, LoopbackServer, Reply
 from agentlib.transport.loopback_wire import ServerEnded, Wire
 
+pytestmark = pytest.mark.usefixtures("nothing_is_left")
 STREAMS = Path(__file__).parents[1] / "fixtures" / "streams"
 EDIT = Capture.load(STREAMS / "success_2_edit.sse")
 KINDS = [event.data["type"] for event in EDIT.events]
 STREAM = Reply.stream(EDIT)
 SMALL = Reply(body=b"data: 1\n\ndata: 2\n\n")
-
-
-@pytest.fixture(autouse=True)
-def _nothing_is_left():
-    with leaving_nothing():
-        yield
-
-
-@pytest.fixture
-def serve():
-    with serving() as start:
-        yield start
 
 
 # ----------------------------------------------------------------------------- what it takes

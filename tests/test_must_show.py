@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from fakes import Counter
-from raw_http import leaving_nothing, serving
+from raw_http import leaving_nothing
 from sdk import REQUEST, model_of
 
 from agentlib import Decision, ResponseFailure, ResponseReader, user
@@ -43,12 +43,6 @@ def children():
     tasks = Path("/proc/self/task")
     lists = tasks.glob("*/children") if tasks.is_dir() else []
     return {child for path in lists for child in path.read_text(encoding="ascii").split()}
-
-
-@pytest.fixture
-def serve():
-    with serving() as start:
-        yield start
 
 
 @dataclass(frozen=True)

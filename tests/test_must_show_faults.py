@@ -9,7 +9,6 @@ import anyio.lowlevel
 import anyio.to_thread
 import pytest
 from fakes import Counter
-from raw_http import leaving_nothing, serving
 from sdk import ask, model_of
 
 from agentlib import ResponseFailure
@@ -29,7 +28,7 @@ from agentlib.transport.loopback import HEAD, Reply
 from agentlib.transport.opening import CONSERVATIVE, PATIENT
 from agentlib.vocabulary import Opened
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("nothing_is_left")]
 ONE = "success_2_edit"  # a text, then a call
 TWO = "interleaved"  # two calls at once
 CALLS = {ONE: ["edit"], TWO: ["read", "read"]}
@@ -42,18 +41,6 @@ on_trio_too = pytest.mark.parametrize("anyio_backend", ["asyncio", "trio"])
 def anyio_backend(request):
     """Only asyncio, but for tests that name both: the SDK runs on trio too."""
     return request.param
-
-
-@pytest.fixture(autouse=True)
-def _nothing_is_left():
-    with leaving_nothing():
-        yield
-
-
-@pytest.fixture
-def serve():
-    with serving() as start:
-        yield start
 
 
 class Hasty(LoopClock):

@@ -7,7 +7,7 @@ from dataclasses import replace
 import anyio
 import openai
 import pytest
-from raw_http import SECRET, leaving_nothing, serving
+from raw_http import SECRET
 from sdk import REQUEST, sending, transport_to
 
 from agentlib.errors import OpenFailure
@@ -18,21 +18,9 @@ from agentlib.transport.loopback import HEAD, Reply
 from agentlib.transport.openai_sdk import OpenAITransport
 from agentlib.transport.opening import CONSERVATIVE, PATIENT
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("nothing_is_left")]
 READ = Reply.stream(capture("success_1_read"))
 either_client = pytest.mark.parametrize("owned", [True, False], ids=["own client", "given client"])
-
-
-@pytest.fixture(autouse=True)
-def _nothing_is_left():
-    with leaving_nothing():
-        yield
-
-
-@pytest.fixture
-def serve():
-    with serving() as start:
-        yield start
 
 
 async def refusal(server, *, owned=True):

@@ -9,7 +9,7 @@ import anyio.to_thread
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from raw_http import SECRET, leaving_nothing, serving
+from raw_http import SECRET
 from sdk import ask, model_of
 
 from agentlib.errors import AgentlibError
@@ -173,12 +173,6 @@ def test_it_records_inside_its_with(path):
 
 
 # ------------------------------------------------------------------------------ a live stream
-
-
-@pytest.fixture
-def serve():
-    with leaving_nothing(), serving() as start:
-        yield start
 
 
 @pytest.mark.anyio

@@ -2,7 +2,7 @@
 
 import openai
 import pytest
-from raw_http import SECRET, leaving_nothing, serving
+from raw_http import SECRET
 
 from agentlib.lab.scenarios import capture
 from agentlib.transport.capture import Capture
@@ -12,12 +12,6 @@ from agentlib.transport.recorder import Recorder
 READ = Reply.stream(capture("success_1_read"))
 TOOLS = [{"type": "function", "name": "read", "parameters": {"type": "object"}}]
 REQUEST = {"model": "m", "input": "repair it", "stream": True, "tools": TOOLS}
-
-
-@pytest.fixture
-def serve():
-    with leaving_nothing(), serving() as start:
-        yield start
 
 
 def datas(response):

@@ -11,7 +11,7 @@ import anyio.to_thread
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from raw_http import SECRET, leaving_nothing, serving
+from raw_http import SECRET
 from sdk import REQUEST, ask, model_of, sending, transport_to
 
 from agentlib.errors import (
@@ -27,22 +27,10 @@ from agentlib.transport.loopback import Reply
 from agentlib.transport.openai_sdk import scrubbed
 from agentlib.transport.recorder import REDACTED
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("nothing_is_left")]
 READ = Reply.stream(capture("success_1_read"))
 FIRST = READ.ends[0]
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"
-
-
-@pytest.fixture(autouse=True)
-def _nothing_is_left():
-    with leaving_nothing():
-        yield
-
-
-@pytest.fixture
-def serve():
-    with serving() as start:
-        yield start
 
 
 async def read(server, **options):
