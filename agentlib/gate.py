@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from agentlib.conversation import Catalog, RejectedCall, ToolCall
 from agentlib.jsonvalues import (
+    JSON_NAMES,
     MAX_QUOTED_CHARACTERS,
     FrozenObject,
     StrictJSONError,
@@ -281,19 +282,9 @@ def _objects(evidence: Evidence) -> Outcome:
         (call, value) for call, value in pairs if not isinstance(value, dict | StrictJSONError)
     )
     return _fail_or_pass(
-        f"arguments of {quote(call.name)}: expected an object, saw {_JSON_NAMES[type(value)]}"
+        f"arguments of {quote(call.name)}: expected an object, saw {JSON_NAMES[type(value)]}"
         for call, value in others
     )
-
-
-_JSON_NAMES: dict[type, str] = {
-    list: "an array",
-    str: "a string",
-    int: "a number",
-    float: "a number",
-    bool: "a boolean",
-    type(None): "null",
-}
 
 
 def _schemas(evidence: Evidence) -> Outcome:

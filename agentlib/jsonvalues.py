@@ -27,6 +27,15 @@ INVISIBLE = re.compile(
 )
 MAX_QUOTED_CHARACTERS = 48
 _SPACE = " \t\n\r"
+# What an error calls a JSON value that is no object.
+JSON_NAMES: dict[type, str] = {
+    list: "an array",
+    str: "a string",
+    int: "a number",
+    float: "a number",
+    bool: "a boolean",
+    type(None): "null",
+}
 
 
 class StrictJSONError(ValueError):

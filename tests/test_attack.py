@@ -17,11 +17,12 @@ from raw_http import leaving_nothing
 
 from agentlib import ResponseFailure, ResponseReader, probe
 from agentlib.jsonvalues import thaw
+from agentlib.lab.attack import APIS
 from agentlib.lab.attack.dressing import as_stream, dress
 from agentlib.lab.attack.faults import tell
 from agentlib.lab.attack.making import make_target
 from agentlib.lab.attack.runner import Settings
-from agentlib.lab.attack.scenarios import APIS, HOSTILE, SCENARIOS
+from agentlib.lab.attack.scenarios import HOSTILE, SCENARIOS
 from agentlib.lab.diagnoses import diagnose
 from agentlib.lab.hasty import HASTY
 from agentlib.transport.capture import Capture

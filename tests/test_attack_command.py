@@ -13,10 +13,11 @@ import pytest
 
 from agentlib.__main__ import main
 from agentlib.jsonvalues import thaw
+from agentlib.lab.attack import APIS
 from agentlib.lab.attack.process import MAX_OUTPUT_BYTES, run_command
 from agentlib.lab.attack.report import as_html, as_json, as_junit
 from agentlib.lab.attack.runner import Report, Settings
-from agentlib.lab.attack.scenarios import APIS, CONTROLS, HOSTILE, SCENARIOS
+from agentlib.lab.attack.scenarios import CONTROLS, HOSTILE, SCENARIOS
 from agentlib.lab.attack.verdicts import MEANINGS, Result
 
 AGENTS = Path(__file__).parent / "agents"

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from agentlib.assembly import Limits
 from agentlib.clock import Clock, LoopClock
@@ -45,6 +45,7 @@ from agentlib.transport.whole import WholeReply, ask_whole, ask_whole_async
 if TYPE_CHECKING:
     from agentlib.transport.openai_sdk import AsyncSDKClient, SDKClient
 
+Client = TypeVar("Client")
 # The retries of a decision have one owner, and it is not the model's opening loop.
 ONCE = RetryPolicy(openings=1)
 
@@ -108,15 +109,14 @@ class OpenAIModelClient(ModelClient):
         self._sleep = sleep
         self._asleep = asleep or self._clock.sleep
         self._random = random
-        self._given, self._agiven = client, aclient
-        self._own: SDKClient | None = None
-        self._aown: AsyncSDKClient | None = None
-        self._making = threading.Lock()
+        key, url = config.api_key, config.base_url
+        self._client: _Held[SDKClient] = _Held(client, lambda: make_sync_client(key, url))
+        self._aclient: _Held[AsyncSDKClient] = _Held(aclient, lambda: make_client(key, url))
 
     def decide(self, context: DecisionContext) -> ModelDecision:
         """Return one decision, from replies that are not streamed; see ModelClient."""
         turn = self._begin(context, streaming=False)
-        client = self._sync_client()
+        client = self._client.get()
         while True:
             try:
                 return turn.succeed(self._ask(client, turn))
@@ -128,7 +128,7 @@ class OpenAIModelClient(ModelClient):
     async def adecide(self, context: DecisionContext) -> ModelDecision:
         """Return one decision, streamed where the server can; see ModelClient."""
         turn = self._begin(context, streaming=self.streams)
-        client = self._async_client()
+        client = self._aclient.get()
         while True:
             ask = self._ask_streamed if turn.streaming else self._ask_async
             try:
@@ -141,14 +141,14 @@ class OpenAIModelClient(ModelClient):
 
     def close(self) -> None:
         """Close the client that `decide` made."""
-        own, self._own = self._own, None
+        own = self._client.release()
         if own is not None:
             own.close()
 
     async def aclose(self) -> None:
         """Close both clients, where this one made them."""
         self.close()
-        own, self._aown = self._aown, None
+        own = self._aclient.release()
         if own is not None:
             await own.close()
 
@@ -213,29 +213,32 @@ class OpenAIModelClient(ModelClient):
             raise _classified(failure, transport.seen, streamed=True) from failure
         return read_decision(decision, turn.context, native_tools=config.native_tool_calls)
 
-    def _sync_client(self) -> SDKClient:
-        with self._making:
-            if self._given is None and self._own is None:
-                try:
-                    self._own = make_sync_client(self.config.api_key, self.config.base_url)
-                except OpenFailure as failure:
-                    raise opening_failure(failure, streamed=False) from failure
-            client = self._given or self._own
-        if client is None:
-            raise AssertionError("a client was given or made")
-        return client
 
-    def _async_client(self) -> AsyncSDKClient:
+class _Held(Generic[Client]):
+    """A client of the SDK: the one that was given, or one that is made at its first use."""
+
+    def __init__(self, given: Client | None, make: Callable[[], Client]) -> None:
+        self._client = given
+        self._is_own = given is None
+        self._make = make
+        self._making = threading.Lock()
+
+    def get(self) -> Client:
+        """Return the client. Raises a DecisionFailure where none can be made."""
         with self._making:
-            if self._agiven is None and self._aown is None:
+            if self._client is None:
                 try:
-                    self._aown = make_client(self.config.api_key, self.config.base_url)
+                    self._client = self._make()
                 except OpenFailure as failure:
                     raise opening_failure(failure, streamed=False) from failure
-            client = self._agiven or self._aown
-        if client is None:
-            raise AssertionError("a client was given or made")
-        return client
+            return self._client
+
+    def release(self) -> Client | None:
+        """Forget the client that was made here, and return it, to be closed; None for no such."""
+        if not self._is_own:
+            return None
+        own, self._client = self._client, None
+        return own
 
 
 def _classified(

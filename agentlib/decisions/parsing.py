@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from agentlib.decisions.context import DecisionContext, problems
 from agentlib.decisions.model import ModelDecision, ToolCall, excerpt
 from agentlib.errors import DecisionParseError
-from agentlib.jsonvalues import StrictJSONError, strict_loads
+from agentlib.jsonvalues import JSON_NAMES, StrictJSONError, strict_loads
 
 # A decision holds one call or one answer; what is longer is a runaway.
 MAX_DECISION_CHARACTERS = 64_000
@@ -47,7 +47,7 @@ def decision_of(value: Any, text: str, context: DecisionContext | None = None) -
     Raises DecisionParseError.
     """
     if not isinstance(value, dict):
-        raise _error(f"expected a JSON object, saw {_KINDS[type(value)]}", text)
+        raise _error(f"expected a JSON object, saw {JSON_NAMES[type(value)]}", text)
     said = {name: inner for name, inner in value.items() if name not in OWN_FIELDS}
     try:
         decision = ModelDecision.model_validate(said)
@@ -59,16 +59,6 @@ def decision_of(value: Any, text: str, context: DecisionContext | None = None) -
     if wrong is not None:
         raise _error(wrong, text)
     return decision
-
-
-_KINDS = {
-    list: "an array",
-    str: "a string",
-    int: "a number",
-    float: "a number",
-    bool: "a boolean",
-    type(None): "null",
-}
 
 
 def _decoded(raw: object) -> str:

@@ -264,11 +264,16 @@ def _load(file: str, provider: str) -> Capture:
         capture = Capture.from_bytes(_standard_input(), "standard input", api)
     else:
         capture = Capture.load(file, api)
+    if provider != "auto":
+        _check_provider(capture, provider)
+    return capture
+
+
+def _check_provider(capture: Capture, provider: str) -> None:
     seen = detect_provider(event.data for each in capture.responses for event in each.events)
-    if provider != "auto" and seen in PROVIDERS and seen != provider:
+    if seen in PROVIDERS and seen != provider:
         title = PROVIDERS[seen].title
         raise AnotherAPI(f"{capture.name} holds events of {title}: leave --provider out")
-    return capture
 
 
 def as_text(inspection: Inspection) -> str:

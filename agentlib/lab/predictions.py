@@ -16,7 +16,7 @@ import anywidget
 import traitlets
 
 from agentlib.lab.kept import keep
-from agentlib.lab.questions import QUESTIONS, Question
+from agentlib.lab.questions import QUESTIONS, Choice, Question
 from agentlib.lab.stepper import FRONT, WIDGET_VIEW, front_style
 
 WIDTH = 88
@@ -31,28 +31,21 @@ class Explained:
 
     def __repr__(self) -> str:
         lines = [_wrapped("", self.question.text)]
-        for letter, choice in self._choices():
+        for letter, choice in self.question.by_letter.items():
             lines += [
-                f"{self._mark(letter)} {letter}  {choice.text}",
+                f"{_mark(choice)} {letter}  {choice.text}",
                 _wrapped("      ", choice.why),
             ]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f'<li style="margin-bottom:6px"><strong>{self._mark(letter)} {escape(choice.text)}'
+            f'<li style="margin-bottom:6px"><strong>{_mark(choice)} {escape(choice.text)}'
             f"</strong>{' · your choice' if letter == self.choice else ''}"
             f"<br>{escape(choice.why)}</li>"
-            for letter, choice in self._choices()
+            for letter, choice in self.question.by_letter.items()
         )
         return f'<p>{escape(self.question.text)}</p><ol type="a">{rows}</ol>'
-
-    def _choices(self) -> Any:
-        return zip(self.question.letters, self.question.choices, strict=True)
-
-    def _mark(self, letter: str) -> str:
-        right = self.question.choices[self.question.letters.index(letter)].right
-        return "✓" if right else "✗"
 
 
 class Prediction(anywidget.AnyWidget):
@@ -72,8 +65,8 @@ class Prediction(anywidget.AnyWidget):
     @traitlets.validate("choice")
     def _known(self, proposal: dict[str, Any]) -> str:
         chosen = str(proposal["value"])
-        if chosen not in ("", *self.question.letters):
-            letters = ", ".join(self.question.letters)
+        if chosen not in ("", *self.question.by_letter):
+            letters = ", ".join(self.question.by_letter)
             raise traitlets.TraitError(f"expected one of {letters}, saw {chosen[:20]!r}")
         return chosen
 
@@ -93,9 +86,12 @@ class Prediction(anywidget.AnyWidget):
     @property
     def right(self) -> bool | None:
         """Whether the choice is right; None where none was made."""
-        if not self.choice:
-            return None
-        return self.question.choices[self.question.letters.index(self.choice)].right
+        made = self._made
+        return made.right if made is not None else None
+
+    @property
+    def _made(self) -> Choice | None:
+        return self.question.by_letter.get(str(self.choice))
 
     def explain(self) -> Explained:
         """Return every choice with its explanation: to be shown when the answer has been seen."""
@@ -103,11 +99,11 @@ class Prediction(anywidget.AnyWidget):
 
     def __repr__(self) -> str:
         lines = [_wrapped("", f"predict · {self.question.text}")]
-        for letter, choice in zip(self.question.letters, self.question.choices, strict=True):
+        for letter, choice in self.question.by_letter.items():
             lines.append(f"  {'●' if letter == self.choice else '○'} {letter}  {choice.text}")
-        if self.right is not None:
-            choice = self.question.choices[self.question.letters.index(self.choice)]
-            lines.append(_wrapped("  ", f"{'right' if self.right else 'not so'}: {choice.why}"))
+        made = self._made
+        if made is not None:
+            lines.append(_wrapped("  ", f"{'right' if made.right else 'not so'}: {made.why}"))
         return "\n".join(lines)
 
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -140,3 +136,7 @@ def predict(question: str | Question) -> Prediction:
 
 def _wrapped(indent: str, text: str) -> str:
     return textwrap.fill(text, WIDTH, initial_indent=indent, subsequent_indent=f"{indent}  ")
+
+
+def _mark(choice: Choice) -> str:
+    return "✓" if choice.right else "✗"

@@ -38,9 +38,9 @@ class Question:
             raise ValueError(f"expected 2 to {len(LETTERS)} choices, one right; saw {seen}")
 
     @property
-    def letters(self) -> str:
-        """The letters of the choices, in order."""
-        return LETTERS[: len(self.choices)]
+    def by_letter(self) -> dict[str, Choice]:
+        """The choices, in order, by their letters."""
+        return dict(zip(LETTERS, self.choices, strict=False))
 
 
 def _wrong(text: str, why: str) -> Choice:

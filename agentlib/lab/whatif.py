@@ -9,6 +9,7 @@ with the first event at which the two differ, and with the line of code that mak
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 from agentlib.errors import AgentlibError
@@ -74,7 +75,7 @@ class WhatIf:
         self.now = now
         self.edits = edits
 
-    @property
+    @cached_property
     def differs(self) -> int | None:
         """The first step of the edited response at which the gate says something else, or None."""
         before, now = self.before.trace, self.now.trace

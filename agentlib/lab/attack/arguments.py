@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from agentlib.lab.attack.scenarios import APIS
+from agentlib.lab.attack import APIS
 
 EPILOG = """\
 This runs your own command, once for each scenario, and asks your own tool to

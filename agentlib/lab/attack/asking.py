@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agentlib.lab.attack.scenarios import Api
+from agentlib.lab.attack import Api
 from agentlib.transport.loopback import Request
 
 # Longest first: the end of a path says which API it is.

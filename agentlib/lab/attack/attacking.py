@@ -8,11 +8,11 @@ from functools import partial
 from typing import Any
 
 from agentlib.jsonvalues import quote
+from agentlib.lab.attack import Api
 from agentlib.lab.attack.calling import run_function
 from agentlib.lab.attack.making import AttackUnusable
 from agentlib.lab.attack.process import Ended, run_command
 from agentlib.lab.attack.runner import Report, Settings, run_attack
-from agentlib.lab.attack.scenarios import Api
 
 
 def attack(

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from agentlib.jsonvalues import StrictJSONError, printable, quote, strict_loads
+from agentlib.lab.attack import APIS
 from agentlib.lab.attack.attacking import start
 from agentlib.lab.attack.making import AttackUnusable
 from agentlib.lab.attack.report import WIDTH, as_html, as_json, as_junit, end_of, line_of, row
 from agentlib.lab.attack.runner import Report, Settings, run_attack
-from agentlib.lab.attack.scenarios import APIS, HOSTILE
+from agentlib.lab.attack.scenarios import HOSTILE
 from agentlib.lab.saved import check_target
 
 

@@ -13,7 +13,7 @@ from itertools import count
 from typing import Any
 
 from agentlib.jsonvalues import freeze, thaw
-from agentlib.lab.attack.scenarios import Api
+from agentlib.lab.attack import Api
 from agentlib.lab.dialects.common import Native
 
 CREATED = 1_767_225_600  # the first second of 2026, so that every stream is the same

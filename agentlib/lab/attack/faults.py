@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from agentlib.conversation import Usage
+from agentlib.lab.attack import Api
 from agentlib.lab.attack.making import CALL_IDS, Target, make_calls, other_text
-from agentlib.lab.attack.scenarios import Api, Scenario
+from agentlib.lab.attack.scenarios import Scenario
 from agentlib.lab.dialects import DIALECTS, Telling
 from agentlib.lab.dialects.common import (
     ARGUMENTS,

@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from agentlib.jsonvalues import quote, shorten
+from agentlib.lab.attack import Api
 from agentlib.lab.attack.asking import Asked, history_problem, read_asked
 from agentlib.lab.attack.dressing import as_body, as_stream, dress
 from agentlib.lab.attack.faults import tell, tell_answer
@@ -27,7 +28,7 @@ from agentlib.lab.attack.making import (
     Target,
     make_target,
 )
-from agentlib.lab.attack.scenarios import Api, Scenario
+from agentlib.lab.attack.scenarios import Scenario
 from agentlib.lab.dialects.common import Native
 from agentlib.probe import FILE, NONCE, Execution, read
 from agentlib.transport.loopback import LoopbackServer, Reply, Request

@@ -16,37 +16,15 @@ for each scenario with the environment set: it has to make its client anew each 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable
 
 import pytest
 
 from agentlib.lab.attack.attacking import attack
 from agentlib.lab.attack.runner import Report
-from agentlib.lab.attack.scenarios import Api
-
-
-class HostileProviderFixture(Protocol):
-    """What the fixture `hostile_provider` is: a function that runs an attack."""
-
-    def __call__(
-        self,
-        agent: Sequence[str] | Callable[[], Any],
-        *,
-        tool: str | Iterable[str],
-        arguments: Mapping[str, Any] | None = None,
-        api: Api | None = None,
-        only: Iterable[str] = (),
-        skip: Iterable[str] = (),
-        time_out: float = 30.0,
-        jobs: int = 2,
-        final_tool: str | None = None,
-    ) -> Report:
-        """Attack `agent`, a command or a function, and return the report."""
-        ...
 
 
 @pytest.fixture
-def hostile_provider() -> HostileProviderFixture:
-    """Return a function that attacks an agent; `tool` names what it may be asked to run."""
+def hostile_provider() -> Callable[..., Report]:
+    """Return `agentlib.lab.attack.attacking.attack`, which takes an agent and its `tool`."""
     return attack

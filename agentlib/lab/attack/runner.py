@@ -9,11 +9,12 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any, TypeAlias
 
+from agentlib.lab.attack import Api
 from agentlib.lab.attack.faults import tell
 from agentlib.lab.attack.making import AttackUnusable, NotForThisTool, Target
 from agentlib.lab.attack.process import Ended, end_running
 from agentlib.lab.attack.provider import HostileProvider
-from agentlib.lab.attack.scenarios import CONTROLS, GOOD_CALL, HOSTILE, SCENARIOS, Api, Scenario
+from agentlib.lab.attack.scenarios import CONTROLS, GOOD_CALL, HOSTILE, SCENARIOS, Scenario
 from agentlib.lab.attack.verdicts import (
     Arguments,
     Result,

@@ -9,10 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from agentlib.lab.attack import APIS, Api
 from agentlib.lab.story import Stop
 
-Api: TypeAlias = Literal["responses", "chat", "messages"]
-APIS: tuple[Api, ...] = ("responses", "chat", "messages")
 Ends: TypeAlias = Literal["clean", "reset", "held"]
 
 _PROGRESS = "03_progress_is_not_completion"
