@@ -49,6 +49,17 @@ def test_each_choice_has_its_own_explanation(question):
     assert next(c.why for c in question.choices if c.right) not in wrong
 
 
+def test_a_question_is_plain_text_since_a_form_shows_no_markup(question):
+    texts = [question.text, *(each for choice in question.choices for each in choice[:2])]
+
+    assert not any(mark in text for mark in "`*_" for text in map(without_names, texts))
+
+
+def without_names(text):
+    """A text without what stands in quotation marks: a name may have an underscore."""
+    return re.sub(r"“[^”]*”", "", text)
+
+
 def test_before_the_guess_the_text_form_tells_no_answer(question):
     form = repr(predict(question.number))
 

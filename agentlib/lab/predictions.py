@@ -45,7 +45,8 @@ class Explained:
             f"<br>{escape(choice.why)}</li>"
             for letter, choice in self.question.by_letter.items()
         )
-        return f'<p>{escape(self.question.text)}</p><ol type="a">{rows}</ol>'
+        listed = f'<ol style="list-style-type:lower-alpha">{rows}</ol>'
+        return f"<p>{escape(self.question.text)}</p>{listed}"
 
 
 class Prediction(anywidget.AnyWidget):

@@ -163,15 +163,15 @@ _ALL = (
     ),
     _question(
         "06",
-        "How many calls would the hasty adapter run in `malformed`, and how many in "
-        "`output_limit`?",
+        "How many calls would the hasty adapter run in “malformed”, and how many in "
+        "“output_limit”?",
         _wrong(
             "none, and none",
             "That is what the gate releases. The adapter asks nothing of the response as a whole.",
         ),
         _wrong(
             "one, and one",
-            "In `malformed` the cut call is said to be done as well, and that is all it asks. It "
+            "In “malformed” the cut call is said to be done as well, and that is all it asks. It "
             "hands on a text that is no JSON.",
         ),
         _wrong(
@@ -259,7 +259,7 @@ _ALL = (
     _question(
         "11",
         "How many results must the history hold after the stop?",
-        _wrong("none", "`read` had ended: its work was done, and is not thrown away."),
+        _wrong("none", "“read” had ended: its work was done, and is not thrown away."),
         _wrong(
             "one, of the call that had ended",
             "The message asked for three. A call without a result makes the history invalid for "
@@ -340,7 +340,7 @@ _ALL = (
         "An agent runs a tool as soon as its arguments parse. Which of these streams makes it run "
         "something that was never decided?",
         _wrong("one that is cut after the arguments", "It runs there indeed, and not only there."),
-        _wrong("one that ends with *incomplete*", "It runs there indeed, and not only there."),
+        _wrong("one that ends with “incomplete”", "It runs there indeed, and not only there."),
         _wrong("one that fails after the call", "It runs there indeed, and not only there."),
         _right(
             "all three", "In each the arguments parse before the response is known to be complete."
