@@ -35,12 +35,12 @@ quick: $(STAMP) ## run the unit tests alone, without browser and notebooks
 	$(PY) -m pytest -p no:nbval -m "not browser" $(ARGS) tests
 
 fuzz: $(STAMP) ## try a million hostile streams on the adapters (ARGS='--seed 7' for others)
-	$(PY) -m agentlib.lab.fuzz $(ARGS)
+	$(PY) -m agentlib.conformance.fuzz $(ARGS)
 
 lint: $(STAMP) ## check style, format and types
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
-	$(PY) -m mypy --strict agentlib
+	$(PY) -m mypy
 
 format: $(STAMP) ## put every file into the project's format
 	$(PY) -m ruff check --fix .

@@ -123,7 +123,7 @@ def _add_inspect(commands: Any) -> None:
 
 
 def _inspect(options: argparse.Namespace) -> int:
-    from agentlib.lab.inspection import run_inspect
+    from agentlib.inspection.report import run_inspect
 
     return run_inspect(
         options.files,
@@ -157,7 +157,7 @@ def _add_check(commands: Any) -> None:
 
 
 def _check(options: argparse.Namespace) -> int:
-    from agentlib.lab.check import run_check
+    from agentlib.conformance.command import run_check
 
     return run_check(
         options.adapter,
@@ -170,7 +170,7 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _add_attack(commands: Any) -> None:
-    from agentlib.lab.attack.arguments import add_attack
+    from agentlib.attack.options import add_attack
 
     add_attack(commands, _positive)
 
@@ -187,7 +187,7 @@ def _add_lab(commands: Any) -> None:
 
 
 def _lab(options: argparse.Namespace) -> int:
-    from agentlib.lab.laboratory import run_lab
+    from agentlib.laboratory.scenarios import run_lab
 
     return run_lab(options.scenario, sys.stdout)
 
@@ -212,7 +212,7 @@ def _add_live(commands: Any) -> None:
 
 
 def _live(options: argparse.Namespace) -> int:
-    from agentlib.lab.live import LiveOptions, run_live
+    from agentlib.laboratory.live import LiveOptions, run_live
 
     chosen = LiveOptions(options.model, options.allow_execution, options.record, options.max_turns)
     return run_live(chosen, sys.stdout)

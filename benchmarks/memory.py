@@ -19,9 +19,9 @@ import anyio
 
 from agentlib import Catalog
 from agentlib.errors import AgentlibError
-from agentlib.runtime.model import StreamingModel, Timers
-from agentlib.transport.loopback import LoopbackServer, Reply
-from agentlib.transport.openai_sdk import OpenAITransport
+from agentlib.faultserver.server import LoopbackServer, Reply
+from agentlib.model import StreamingModel, Timers
+from agentlib.openai_transport import OpenAITransport
 
 MEGABYTE = 1_000_000
 REQUEST = {"model": "m", "input": "x", "stream": True}

@@ -58,8 +58,8 @@ WATCH_KEYS = """() => {
 SHOWS = "(number) => document.querySelector('.ags-count').textContent.includes(`${number} /`)"
 READ = """
 from agentlib.assembly import Limits
-from agentlib.lab.stepper import Stepper
-from agentlib.transport.capture import Capture
+from agentlib.stepper.widget import Stepper
+from agentlib.recordings.capture import Capture
 capture = Capture.load({name!r})
 """
 OPEN = "stepper = Stepper(capture, limits=Limits(argument_characters=10**6))\nstepper"

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from agentlib.assembly import Limits
-from agentlib.lab.replay import Replay
-from agentlib.transport.capture import Capture
+from agentlib.recordings.capture import Capture
+from agentlib.stepper.replay import Replay
 from benchmarks.figures import Figure
 from benchmarks.stepper import EVENTS, long_capture
 

@@ -6,8 +6,8 @@ Each broken one has a single fault that real code has had, and is right but for 
 import json
 
 from agentlib import Usage
+from agentlib.conformance.trials import ReaderAdapter
 from agentlib.errors import ProtocolViolation, ProviderStopped, ResponseFailure, StreamCut
-from agentlib.lab.trial import ReaderAdapter
 from agentlib.vocabulary import (
     Completed,
     Opened,

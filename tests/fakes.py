@@ -9,9 +9,9 @@ import pytest
 from agentlib import ToolResult, user
 from agentlib.clock import VirtualClock
 from agentlib.errors import ResponseFailure
-from agentlib.lab.scenarios import capture, tools
-from agentlib.runtime.model import StreamingModel
-from agentlib.transport.replaying import Playback, ReplayTransport
+from agentlib.laboratory.fixtures import capture, tools
+from agentlib.model import StreamingModel
+from agentlib.recordings.replay_transport import Playback, ReplayTransport
 
 HANG = object()
 

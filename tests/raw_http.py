@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from agentlib.transport.loopback import LoopbackServer
+from agentlib.faultserver.server import LoopbackServer
 
 SECRET = "sk-a-secret-that-nobody-keeps"
 

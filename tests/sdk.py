@@ -9,9 +9,9 @@ from raw_http import SECRET
 
 from agentlib import user
 from agentlib.clock import VirtualClock
-from agentlib.lab.scenarios import tools
-from agentlib.runtime.model import StreamingModel
-from agentlib.transport.openai_sdk import OpenAITransport
+from agentlib.laboratory.fixtures import tools
+from agentlib.model import StreamingModel
+from agentlib.openai_transport import OpenAITransport
 
 REQUEST = {"model": "m", "input": "repair it", "stream": True}
 SECONDS = 10

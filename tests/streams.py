@@ -14,7 +14,7 @@ from itertools import product
 from agentlib import Catalog, Limits, ResponseFailure, ResponseReader, ToolSpec
 from agentlib.gate import CHECK_NAMES
 from agentlib.jsonvalues import FrozenObject, one_line
-from agentlib.transport.capture import Capture
+from agentlib.recordings.capture import Capture
 
 BODY_USAGE = {
     "input_tokens": 120,

@@ -16,18 +16,18 @@ from plain_agent import Plain
 from raw_http import leaving_nothing
 
 from agentlib import ResponseFailure, ResponseReader, probe
+from agentlib.attack.apis import APIS
+from agentlib.attack.arguments import make_target
+from agentlib.attack.mutations import tell
+from agentlib.attack.runner import Settings
+from agentlib.attack.scenarios import HOSTILE, SCENARIOS
+from agentlib.attack.serialize import as_stream, dress
+from agentlib.inspection.diagnoses import diagnose
 from agentlib.jsonvalues import thaw
-from agentlib.lab.attack import APIS
-from agentlib.lab.attack.dressing import as_stream, dress
-from agentlib.lab.attack.faults import tell
-from agentlib.lab.attack.making import make_target
-from agentlib.lab.attack.runner import Settings
-from agentlib.lab.attack.scenarios import HOSTILE, SCENARIOS
-from agentlib.lab.diagnoses import diagnose
-from agentlib.lab.hasty import HASTY
-from agentlib.transport.capture import Capture
+from agentlib.recordings.capture import Capture
+from agentlib.stepper.hasty import HASTY
 
-pytest_plugins = ["agentlib.lab.attack.pytest_plugin"]
+pytest_plugins = ["agentlib.attack.pytest_plugin"]
 
 BOTH = ("edit", "reset")
 

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from agentlib.__main__ import main
+from agentlib.attack.apis import APIS
+from agentlib.attack.report import as_html, as_json, as_junit
+from agentlib.attack.run_command import MAX_OUTPUT_BYTES, run_command
+from agentlib.attack.runner import Report, Settings
+from agentlib.attack.scenarios import CONTROLS, HOSTILE, SCENARIOS
+from agentlib.attack.verdicts import MEANINGS, Result
 from agentlib.jsonvalues import thaw
-from agentlib.lab.attack import APIS
-from agentlib.lab.attack.process import MAX_OUTPUT_BYTES, run_command
-from agentlib.lab.attack.report import as_html, as_json, as_junit
-from agentlib.lab.attack.runner import Report, Settings
-from agentlib.lab.attack.scenarios import CONTROLS, HOSTILE, SCENARIOS
-from agentlib.lab.attack.verdicts import MEANINGS, Result
 
 AGENTS = Path(__file__).parent / "agents"
 RAW = [sys.executable, str(AGENTS / "raw_agent.py")]
@@ -301,7 +301,7 @@ def test_scenarios_are_named_plainly_and_lead_to_a_chapter(root):
 
 
 def test_arguments_are_made_for_what_schemas_say():
-    from agentlib.lab.attack.making import make_target
+    from agentlib.attack.arguments import make_target
 
     schema = {
         "type": "object",
@@ -328,7 +328,9 @@ def test_arguments_are_made_for_what_schemas_say():
 
 def test_the_workflow_that_is_shown_can_be_read(root):
     yaml = pytest.importorskip("yaml")
-    told = yaml.safe_load((root / "docs" / "attack-workflow.yml").read_text(encoding="utf-8"))
+    told = yaml.safe_load(
+        (root / "agentlib" / "attack" / "workflow.yml").read_text(encoding="utf-8")
+    )
     steps = told["jobs"]["attack"]["steps"]
     (command,) = [step["run"] for step in steps if step.get("name") == "Attack"]
     from agentlib.__main__ import _parser

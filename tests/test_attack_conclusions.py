@@ -14,9 +14,9 @@ from deciders import DECIDERS
 from plain_agent import Plain
 from raw_http import leaving_nothing
 
-from agentlib.lab.attack.making import AttackUnusable
+from agentlib.attack.arguments import AttackUnusable
 
-pytest_plugins = ["agentlib.lab.attack.pytest_plugin"]
+pytest_plugins = ["agentlib.attack.pytest_plugin"]
 
 GATE = partial(raw_agent.run, "chat", DECIDERS["gate"])
 

@@ -5,11 +5,11 @@ import json
 import pytest
 
 from agentlib import ResponseFailure, ResponseReader
+from agentlib.attack.api import attack
+from agentlib.attack.small_agent import ASKED, TOOLS, SmallAgent
 from agentlib.jsonvalues import StrictJSONError, strict_loads, thaw
-from agentlib.lab.attack.attacking import attack
-from agentlib.lab.attack.small_agent import ASKED, TOOLS, SmallAgent
-from agentlib.lab.exercises import exercise
 from agentlib.schemas import problem, validator
+from workbook.exercises.catalogue import exercise
 
 
 def by_the_reader(events, run):

@@ -7,7 +7,7 @@ from pathlib import Path
 import prose
 import pytest
 
-from agentlib.lab.exercises import EXERCISES
+from workbook.exercises.catalogue import EXERCISES
 
 NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
 CHAPTERS = sorted(NOTEBOOKS.glob("*.ipynb"))

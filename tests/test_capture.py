@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from agentlib.errors import AgentlibError
 from agentlib.jsonvalues import FrozenObject
-from agentlib.transport.capture import Capture, CaptureNotFound
-from agentlib.transport.sse import EventStreamError
+from agentlib.recordings.capture import Capture, CaptureNotFound
+from agentlib.sse import EventStreamError
 
 STREAMS = sorted((Path(__file__).parents[1] / "fixtures" / "streams").glob("*.sse"))
 
@@ -221,7 +221,7 @@ def test_reading_stops_at_a_fault_and_what_came_before_is_kept(block, line, faul
 
 
 def test_an_event_above_the_bound_is_a_fault(monkeypatch):
-    import agentlib.transport.readings as module
+    import agentlib.recordings.reader as module
 
     monkeypatch.setattr(module, "MAX_EVENT_BYTES", 64)
     for source in (sse(DELTA, {"type": "x" * 64}), lines(DELTA, {"type": "x" * 64})):

@@ -26,12 +26,12 @@ from wires import (
 from agentlib import Catalog, Usage, user
 from agentlib.clock import VirtualClock
 from agentlib.errors import ProtocolViolation, ProviderStopped, StreamCut
-from agentlib.runtime.model import StreamingModel, Timers
-from agentlib.transport.capture import Capture
-from agentlib.transport.loopback import LoopbackServer
-from agentlib.transport.loopback_replies import Reply
-from agentlib.transport.openai_sdk import OpenAITransport
-from agentlib.transport.replaying import Playback, ReplayTransport
+from agentlib.faultserver.replies import Reply
+from agentlib.faultserver.server import LoopbackServer
+from agentlib.model import StreamingModel, Timers
+from agentlib.openai_transport import OpenAITransport
+from agentlib.recordings.capture import Capture
+from agentlib.recordings.replay_transport import Playback, ReplayTransport
 from agentlib.vocabulary import ReasoningDelta, RefusalDelta, TextDelta
 
 ONE = [("call_a", "read_file", {"path": "src/app.py"})]

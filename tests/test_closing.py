@@ -10,8 +10,8 @@ from fakes import HANG, ask, counted, events, failure_of
 
 from agentlib.clock import VirtualClock
 from agentlib.errors import CloseFailed, IdleTimeout, ObserverFailed, OpenFailure, StreamCut
-from agentlib.runtime.model import StreamingModel, Timers
-from agentlib.transport.opening import PATIENT
+from agentlib.model import StreamingModel, Timers
+from agentlib.retry import PATIENT
 from agentlib.vocabulary import TextDelta
 
 pytestmark = pytest.mark.anyio

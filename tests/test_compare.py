@@ -5,11 +5,11 @@ import re
 import pytest
 
 from agentlib.conversation import Catalog
-from agentlib.lab import ActsAtItemDone, Gated, Hasty, compare
-from agentlib.lab.hasty import HASTY
-from agentlib.lab.replay import Replay
-from agentlib.lab.scenarios import capture, capture_names, tools
-from agentlib.transport.capture import Capture
+from agentlib.laboratory.fixtures import capture, capture_names, tools
+from agentlib.recordings.capture import Capture
+from agentlib.stepper.comparison import Gated, compare
+from agentlib.stepper.hasty import HASTY, ActsAtItemDone, Hasty
+from agentlib.stepper.replay import Replay
 
 
 class Own:

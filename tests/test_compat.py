@@ -24,14 +24,14 @@ from wires import ARGUMENTS, TOOLS, call, chunk, one_call, one_tool, read, rejec
 from agentlib import ResponseReader
 from agentlib.errors import AgentlibError, UnknownFlag
 from agentlib.gate import CHECK_NAMES
+from agentlib.inspection.report import inspect_capture
 from agentlib.jsonvalues import thaw
-from agentlib.lab.inspection import inspect_capture
-from agentlib.lab.replay import Replay
-from agentlib.lab.trace import build_trace
+from agentlib.model import StreamingModel
 from agentlib.providers.compat import FLAGS, check_flags, flags_for
 from agentlib.providers.registry import PROVIDERS
-from agentlib.runtime.model import StreamingModel
-from agentlib.transport.capture import Capture
+from agentlib.recordings.capture import Capture
+from agentlib.stepper.replay import Replay
+from agentlib.stepper.trace import build_trace
 
 ALL = tuple(FLAGS)
 

@@ -9,11 +9,11 @@ from test_native import REASONING, consumed, stream
 from agentlib import ToolResult, Usage, assistant, system, user
 from agentlib.clock import VirtualClock
 from agentlib.errors import EncodingError, OpenFailure, ProviderStopped, StreamCut
+from agentlib.model import StreamingModel
 from agentlib.providers.responses_request import encode_continuation, encode_request
+from agentlib.recordings.capture import Capture
+from agentlib.recordings.replay_transport import Playback, Refusal, ReplayTransport
 from agentlib.runtime.continuation import ContinuingModel, is_forgotten
-from agentlib.runtime.model import StreamingModel
-from agentlib.transport.capture import Capture
-from agentlib.transport.replaying import Playback, Refusal, ReplayTransport
 
 REQUEST = TypeAdapter(ResponseCreateParamsStreaming)
 CALLS = Story((Call("read_file", '{"path": "a.py"}', "call_a"), Call("run_tests", "{}", "call_b")))

@@ -17,14 +17,12 @@ from adapters import DEAD, LEAKING, TallyTranslator
 
 from agentlib import ResponseFailure, errors, gate
 from agentlib.__main__ import main
-from agentlib.lab import fuzz
-from agentlib.lab.contract import Trials, check, random_telling, smallest, tellings
-from agentlib.lab.dialects import DIALECTS
-from agentlib.lab.dialects.law import difference, lawful_arguments
-from agentlib.lab.harm import KINDS, Harm, Told, every_harm, mixture
-from agentlib.lab.inspection import inspect_capture
-from agentlib.lab.replay import Replay
-from agentlib.lab.story import (
+from agentlib.conformance import fuzz
+from agentlib.conformance.contract import Trials, check, random_telling, smallest, tellings
+from agentlib.conformance.dialects.reference import difference, lawful_arguments
+from agentlib.conformance.dialects.registry import DIALECTS
+from agentlib.conformance.mutations import KINDS, Harm, Told, every_harm, mixture
+from agentlib.conformance.script import (
     ONE_CALL,
     STOPS,
     STORIES,
@@ -35,10 +33,12 @@ from agentlib.lab.story import (
     catalog,
     invent,
 )
-from agentlib.lab.trial import ReaderAdapter, judge, maker, own, run
+from agentlib.conformance.trials import ReaderAdapter, judge, maker, own, run
+from agentlib.inspection.report import inspect_capture
 from agentlib.providers.compat import flags_for
 from agentlib.providers.registry import PROVIDERS
-from agentlib.transport.capture import Capture
+from agentlib.recordings.capture import Capture
+from agentlib.stepper.replay import Replay
 
 OWN = tuple(PROVIDERS)
 CATALOG = catalog()

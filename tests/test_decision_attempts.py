@@ -23,7 +23,7 @@ from agentlib.errors import (
     StreamingUnsupportedError,
     TransportError,
 )
-from agentlib.lab.decision_replies import CONTEXT
+from workbook.pages.decision_replies import CONTEXT
 
 pytestmark = pytest.mark.anyio
 ANSWER = '{"thought": "", "action": {"kind": "final_answer", "answer": "Done."}}'

@@ -20,9 +20,11 @@ from agentlib.errors import (
     StreamingUnsupportedError,
     TransportError,
 )
-from agentlib.lab.decision_replies import CONTEXT, EDIT, streamed, whole
-from agentlib.lab.observing import HandClock, cancel_in_stall, observe, observe_blocking
-from agentlib.lab.symptoms import (
+from agentlib.faultserver.server import HEAD, Reply
+from agentlib.model import Timers
+from workbook.pages.decision_replies import CONTEXT, EDIT, streamed, whole
+from workbook.pages.decision_trace import HandClock, cancel_in_stall, observe, observe_blocking
+from workbook.pages.symptoms import (
     NO_STREAMING,
     STREAM,
     SYMPTOMS,
@@ -31,8 +33,6 @@ from agentlib.lab.symptoms import (
     symptom,
     symptom_table,
 )
-from agentlib.runtime.model import Timers
-from agentlib.transport.loopback import HEAD, Reply
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("nothing_is_left")]
 IN_STREAMS = [pytest.param(each, id=each.name) for each in SYMPTOMS]

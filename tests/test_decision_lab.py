@@ -11,12 +11,12 @@ from agentlib.errors import (
     StreamingUnsupportedError,
     TransportError,
 )
-from agentlib.lab.deciding import COLUMN_CHARACTERS, SAME, deciding, told_of
-from agentlib.lab.decision_replies import CONTEXT, EDIT, streamed
-from agentlib.lab.exercises import exercise
-from agentlib.lab.observing import observe, observe_blocking
-from agentlib.lab.symptoms import NO_STREAMING, WHOLE, Symptom
-from agentlib.transport.loopback import Reply
+from agentlib.faultserver.server import Reply
+from workbook.exercises.catalogue import exercise
+from workbook.pages.attempts_table import COLUMN_CHARACTERS, SAME, deciding, told_of
+from workbook.pages.decision_replies import CONTEXT, EDIT, streamed
+from workbook.pages.decision_trace import observe, observe_blocking
+from workbook.pages.symptoms import NO_STREAMING, WHOLE, Symptom
 
 HOSTILE = '<img src=x onerror="alert(1)">\u202e\x1b]0;'
 ANSWER = '{"thought": "", "action": {"kind": "final_answer", "answer": "Done."}}'

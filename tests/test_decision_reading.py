@@ -10,8 +10,8 @@ from agentlib.decisions.attempts import RESULTS, Attempts, Rules
 from agentlib.decisions.model import ModelDecision
 from agentlib.decisions.reading import read_whole
 from agentlib.errors import DecisionFailure, DecisionParseError, EmptyResponseError, TransportError
-from agentlib.lab.decision_replies import CONTEXT, EDIT, whole
-from agentlib.transport.whole import WholeReply
+from agentlib.openai_whole import WholeReply
+from workbook.pages.decision_replies import CONTEXT, EDIT, whole
 
 GOOD = json.loads(whole(EDIT, text="Hm.").body)
 

@@ -27,7 +27,7 @@ from agentlib.decisions import (
 from agentlib.decisions.model import MAX_EXCERPT_CHARACTERS, excerpt
 from agentlib.decisions.parsing import MAX_DECISION_CHARACTERS
 from agentlib.errors import CatalogError, DecisionParseError, EncodingError, TransportError
-from agentlib.lab.decision_replies import CONTEXT, EDIT, TOOLS
+from workbook.pages.decision_replies import CONTEXT, EDIT, TOOLS
 
 
 def said(action, **more):

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from streams import STORIES, Framing, tell
 
 from agentlib.__main__ import main
-from agentlib.lab.diagnoses import DIAGNOSES, diagnose
-from agentlib.lab.diagnoses_page import page
-from agentlib.lab.exercises import exercise
-from agentlib.lab.replay import Replay, captured_catalog
+from agentlib.inspection.diagnoses import DIAGNOSES, diagnose
+from agentlib.inspection.page import page
 from agentlib.providers.compat import FLAGS
 from agentlib.providers.registry import PROVIDERS
-from agentlib.transport.capture import Capture
+from agentlib.recordings.capture import Capture
+from agentlib.stepper.replay import Replay, captured_catalog
+from workbook.exercises.catalogue import exercise
 
 ROOT = Path(__file__).parents[1]
 AUTHORED = sorted((ROOT / "fixtures" / "diagnoses").iterdir())
@@ -99,7 +99,7 @@ def test_what_each_flag_tolerates_is_a_diagnosis_that_names_it(flag):
 
 def test_the_page_is_what_the_table_says_and_has_each_anchor():
     text = (ROOT / "notebooks" / "diagnoses.md").read_text(encoding="utf-8")
-    assert text == page(), "write it again: agentlib.lab.diagnoses_page.page()"
+    assert text == page(), "write it again: agentlib.inspection.page.page()"
     headings = re.findall(r"(?m)^## (.+)$", text)
     assert headings == list(DIAGNOSES)
     for diagnosis in DIAGNOSES.values():

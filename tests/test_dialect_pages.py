@@ -6,12 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentlib.lab import Replay, Stepper, capture, tools
-from agentlib.lab.abreast import Abreast
-from agentlib.lab.hasty import HASTY
-from agentlib.lab.labels import fragment, label
-from agentlib.lab.page import events
-from agentlib.lab.stepper import WIDGET_VIEW
+from agentlib.laboratory.fixtures import capture, tools
+from agentlib.stepper.abreast import Abreast
+from agentlib.stepper.hasty import HASTY
+from agentlib.stepper.labels import fragment, label
+from agentlib.stepper.replay import Replay
+from agentlib.stepper.widget import WIDGET_VIEW, Stepper
+from workbook.pages.page import events
 
 NAMES = ("success_2_edit", "chat_edit", "messages_edit")
 

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentlib.errors import AgentlibError
-from agentlib.lab.scenarios import capture, capture_names
-from agentlib.transport.capture import Capture
-from agentlib.transport.edits import REASONS, Edit, EditError, edited
+from agentlib.laboratory.fixtures import capture, capture_names
+from agentlib.recordings.capture import Capture
+from agentlib.recordings.edits import REASONS, Edit, EditError, edited
 
 NAMES = ("success_2_edit", "chat_edit", "messages_edit", "interleaved", "disconnect")
 EDITS = st.one_of(

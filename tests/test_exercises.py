@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 from agentlib import ResponseFailure, ResponseReader
-from agentlib.lab.checking import Exercise, Outcome, Trial, Wrong
-from agentlib.lab.exercises import EXERCISES, exercise
-from agentlib.lab.scenarios import capture
+from agentlib.laboratory.fixtures import capture
 from agentlib.providers.responses import ResponsesTranslator
-from agentlib.transport.capture import Capture
+from agentlib.recordings.capture import Capture
 from agentlib.vocabulary import ToolArgsDelta
+from workbook.exercises.catalogue import EXERCISES, exercise
+from workbook.grading.grader import Exercise, Outcome, Trial, Wrong
 
 NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
 CHECK_SECONDS = 2.0

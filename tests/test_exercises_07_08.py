@@ -5,11 +5,9 @@ import itertools
 import pytest
 
 from agentlib.assembly import Assembly
-from agentlib.lab.contract import Trials
-from agentlib.lab.dialects import DIALECTS
-from agentlib.lab.exercises import exercise
-from agentlib.lab.tasks.tally_adapter import SmallTranslator
-from agentlib.lab.trial import maker
+from agentlib.conformance.contract import Trials
+from agentlib.conformance.dialects.registry import DIALECTS
+from agentlib.conformance.trials import maker
 from agentlib.vocabulary import (
     Completed,
     Opened,
@@ -19,6 +17,8 @@ from agentlib.vocabulary import (
     ToolArgsDelta,
     ToolStart,
 )
+from workbook.exercises.catalogue import exercise
+from workbook.exercises.tally_adapter import SmallTranslator
 
 # ------------------------------------------------------------------------ 07, right
 

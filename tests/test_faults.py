@@ -3,10 +3,10 @@
 import pytest
 
 from agentlib.gate import CHECK_NAMES
-from agentlib.lab.compose import composed
-from agentlib.lab.faults import one_fault_each
-from agentlib.lab.replay import Replay
-from agentlib.lab.scenarios import capture, tools
+from agentlib.laboratory.fixtures import capture, tools
+from agentlib.stepper.replay import Replay
+from workbook.pages.compose import composed
+from workbook.pages.faults_by_check import one_fault_each
 
 
 def test_only_the_whole_stream_releases_whatever_the_cut():

@@ -11,8 +11,8 @@ import pytest
 from agentlib.conversation import Catalog
 from agentlib.errors import ResponseFailure
 from agentlib.gate import CHECK_NAMES
-from agentlib.providers.reading import ResponseReader
-from agentlib.transport.capture import Capture
+from agentlib.reader import ResponseReader
+from agentlib.recordings.capture import Capture
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 STREAMS = sorted((FIXTURES / "streams").glob("*.sse"))

@@ -22,8 +22,8 @@ from test_trace import STREAMS
 
 from agentlib.gate import CHECKS
 from agentlib.jsonvalues import one_line
-from agentlib.lab.frame import GLYPHS, MAX_SHOWN_BUFFERS
-from agentlib.lab.replay import Replay
+from agentlib.stepper.frame import GLYPHS, MAX_SHOWN_BUFFERS
+from agentlib.stepper.replay import Replay
 
 
 def frames(events, **options):

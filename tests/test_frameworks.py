@@ -8,9 +8,9 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from agentlib.lab.attack.scenarios import HOSTILE
+from agentlib.attack.scenarios import HOSTILE
 
-pytest_plugins = ["agentlib.lab.attack.pytest_plugin"]
+pytest_plugins = ["agentlib.attack.pytest_plugin"]
 
 MAX_LINES = 40
 # What the SDK's own helpers let pass, and what the dispatcher of its guide does with it.
@@ -37,9 +37,8 @@ def tools(root):
     """The scripts behind `make frameworks`."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(root / "tools"))
-        import frameworks_report
-
         import frameworks
+        import frameworks_report
 
         yield frameworks, frameworks_report
     for name in ("frameworks", "frameworks_report"):
@@ -47,7 +46,9 @@ def tools(root):
 
 
 def folders(root):
-    return sorted(path.parent for path in (root / "frameworks").glob("*/requirements.txt"))
+    return sorted(
+        path.parent for path in (root / "benchmarks" / "frameworks").glob("*/requirements.txt")
+    )
 
 
 def test_each_folder_holds_pins_and_a_short_agent_and_nothing_else(root, tools):
@@ -62,7 +63,7 @@ def test_each_folder_holds_pins_and_a_short_agent_and_nothing_else(root, tools):
 
 @pytest.mark.parametrize("api", LOOP_RUNS)
 def test_the_plain_sdk_loop(hostile_provider, root, monkeypatch, api):
-    script = str(root / "frameworks" / "openai_sdk" / "agent.py")
+    script = str(root / "benchmarks" / "frameworks" / "openai_sdk" / "agent.py")
     monkeypatch.setattr(sys, "argv", [script, api])
 
     def agent():
@@ -76,18 +77,24 @@ def test_the_plain_sdk_loop(hostile_provider, root, monkeypatch, api):
 
 
 def test_the_report_is_what_was_measured(root, tools):
-    known = json.loads((root / "frameworks" / "results.json").read_text(encoding="utf-8"))
+    known = json.loads(
+        (root / "benchmarks" / "frameworks" / "results.json").read_text(encoding="utf-8")
+    )
     titles = {name: framework.title for name, framework in tools[0].FRAMEWORKS.items()}
-    written = (root / "frameworks" / "RESULTS.md").read_text(encoding="utf-8")
+    written = (root / "benchmarks" / "frameworks" / "RESULTS.md").read_text(encoding="utf-8")
     assert written == tools[1].report(known, titles)
-    drawn = (root / "frameworks" / "results.svg").read_text(encoding="utf-8")
+    drawn = (root / "benchmarks" / "frameworks" / "results.svg").read_text(encoding="utf-8")
     assert drawn == tools[1].chart(known, titles)
 
 
 def test_what_was_measured_is_of_the_pins_and_the_scenarios_of_today(root):
-    known = json.loads((root / "frameworks" / "results.json").read_text(encoding="utf-8"))
+    known = json.loads(
+        (root / "benchmarks" / "frameworks" / "results.json").read_text(encoding="utf-8")
+    )
     for name, told in known.items():
-        pins = (root / "frameworks" / name / "requirements.txt").read_text(encoding="utf-8")
+        pins = (root / "benchmarks" / "frameworks" / name / "requirements.txt").read_text(
+            encoding="utf-8"
+        )
         assert told["pins"] == pins.splitlines()
         for api, attack in told["apis"].items():
             expected = {each.name for each in HOSTILE if api in each.apis}
@@ -95,7 +102,7 @@ def test_what_was_measured_is_of_the_pins_and_the_scenarios_of_today(root):
 
 
 def test_the_chart_says_in_words_what_it_shows(root):
-    tree = ET.parse(root / "frameworks" / "results.svg").getroot()
+    tree = ET.parse(root / "benchmarks" / "frameworks" / "results.svg").getroot()
     space = "{http://www.w3.org/2000/svg}"
     assert tree.get("role") == "img"
     assert tree.get("aria-labelledby") == "title desc"

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentlib.lab import hasty
-from agentlib.lab.hasty import HASTY, ActsAtItemDone, ActsWhenItParses, FillsTheCut, Hasty
-from agentlib.lab.preview import MAX_CHARACTERS, Preview
-from agentlib.lab.replay import Replay
-from agentlib.lab.scenarios import capture, capture_names, tools
+from agentlib.laboratory.fixtures import capture, capture_names, tools
+from agentlib.stepper import hasty
+from agentlib.stepper.hasty import HASTY, ActsAtItemDone, ActsWhenItParses, FillsTheCut, Hasty
+from agentlib.stepper.preview import MAX_CHARACTERS, Preview
+from agentlib.stepper.replay import Replay
 
 EDIT = {"path": "calculator.py", "old": "return a - b", "new": "return a + b"}
 

@@ -7,8 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from agentlib.lab import exercise, predict, progress
-from agentlib.lab.kept import FILE, FIRST_CHAPTER, keep
+from workbook.exercises.catalogue import exercise
+from workbook.progress_file import FILE, FIRST_CHAPTER, keep, progress
+from workbook.quiz.predictions import predict
 
 DAMAGED = {
     "nothing": "",

@@ -12,11 +12,11 @@ import pytest
 
 from agentlib.__main__ import main
 from agentlib.jsonvalues import INVISIBLE
-from agentlib.lab import laboratory
-from agentlib.lab.laboratory import run_names
-from agentlib.lab.scenarios import scenario
+from agentlib.laboratory import scenarios as laboratory
+from agentlib.laboratory.fixtures import scenario
+from agentlib.laboratory.scenarios import run_names
+from agentlib.recordings.replay_transport import ReplayStream
 from agentlib.runtime.tools import ToolExecutor
-from agentlib.transport.replaying import ReplayStream
 
 SECRET = "sk-a-secret-that-nobody-keeps"
 

@@ -12,10 +12,10 @@ import pytest
 from raw_http import SECRET
 
 from agentlib.__main__ import main
-from agentlib.lab.scenarios import capture
-from agentlib.transport.capture import Capture
-from agentlib.transport.loopback import Reply
-from agentlib.transport.recorder import REDACTED
+from agentlib.faultserver.server import Reply
+from agentlib.laboratory.fixtures import capture
+from agentlib.recordings.capture import Capture
+from agentlib.recordings.recorder import REDACTED
 
 TURNS = ["success_1_read", "success_2_edit", "success_3_test", "success_4_answer"]
 WHOLE = [Reply.stream(capture(name)) for name in TURNS]

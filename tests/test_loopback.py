@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from raw_http import address, ask, post, read_exactly, receive
 
-from agentlib.transport.capture import Capture
-from agentlib.transport.loopback import HEAD, Fault, LoopbackServer, Reply
-from agentlib.transport.loopback_replies import KEEPALIVE
+from agentlib.faultserver.replies import KEEPALIVE
+from agentlib.faultserver.server import HEAD, Fault, LoopbackServer, Reply
+from agentlib.recordings.capture import Capture
 
 pytestmark = pytest.mark.usefixtures("nothing_is_left")
 STREAMS = sorted(Path(__file__).parents[1].joinpath("fixtures", "streams").glob("*.sse"))

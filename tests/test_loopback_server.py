@@ -18,10 +18,11 @@ from raw_http import (
     receive,
 )
 
-from agentlib.transport import loopback, loopback_requests
-from agentlib.transport.capture import Capture
-from agentlib.transport.loopback import HEAD, LoopbackServer, Reply
-from agentlib.transport.loopback_wire import ServerEnded, Wire
+from agentlib.faultserver import requests as loopback_requests
+from agentlib.faultserver import server as loopback
+from agentlib.faultserver.connection import ServerEnded, Wire
+from agentlib.faultserver.server import HEAD, LoopbackServer, Reply
+from agentlib.recordings.capture import Capture
 
 pytestmark = pytest.mark.usefixtures("nothing_is_left")
 STREAMS = Path(__file__).parents[1] / "fixtures" / "streams"

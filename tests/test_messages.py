@@ -19,7 +19,7 @@ from wires import (
 from agentlib import Catalog, ToolSpec, Usage
 from agentlib.errors import GateRejected, ProtocolViolation, ProviderStopped, StreamCut
 from agentlib.jsonvalues import FrozenObject
-from agentlib.transport.capture import Capture
+from agentlib.recordings.capture import Capture
 from agentlib.vocabulary import ReasoningDelta
 
 PING = {"type": "ping"}

@@ -16,10 +16,10 @@ from agentlib.errors import (
     ProtocolViolation,
     StreamCut,
 )
-from agentlib.lab.scenarios import scenario, scenario_names, tools
-from agentlib.runtime.model import StreamingModel, Timers
-from agentlib.transport.opening import PATIENT, Opening
-from agentlib.transport.replaying import Refusal
+from agentlib.laboratory.fixtures import scenario, scenario_names, tools
+from agentlib.model import StreamingModel, Timers
+from agentlib.recordings.replay_transport import Refusal
+from agentlib.retry import PATIENT, Opening
 from agentlib.vocabulary import Completed
 
 pytestmark = pytest.mark.anyio

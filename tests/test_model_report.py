@@ -15,9 +15,9 @@ from agentlib.errors import (
     ProviderStopped,
     StreamCut,
 )
-from agentlib.runtime.model import StreamingModel
-from agentlib.transport.opening import Opening
-from agentlib.transport.replaying import Refusal
+from agentlib.model import StreamingModel
+from agentlib.recordings.replay_transport import Refusal
+from agentlib.retry import Opening
 from agentlib.vocabulary import Completed, Opened, TextDelta
 
 pytestmark = pytest.mark.anyio

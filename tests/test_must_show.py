@@ -17,9 +17,9 @@ from raw_http import leaving_nothing
 from sdk import REQUEST, model_of
 
 from agentlib import Decision, ResponseFailure, ResponseReader, user
-from agentlib.lab.scenarios import capture, capture_names, tools
-from agentlib.transport.loopback import Reply
-from agentlib.transport.sse import EventStreamDecoder, decode_event
+from agentlib.faultserver.server import Reply
+from agentlib.laboratory.fixtures import capture, capture_names, tools
+from agentlib.sse import EventStreamDecoder, decode_event
 
 pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio"])]
 CATALOG = tools()

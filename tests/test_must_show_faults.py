@@ -22,10 +22,10 @@ from agentlib.errors import (
     ProviderStopped,
     StreamCut,
 )
-from agentlib.lab.scenarios import capture
-from agentlib.runtime.model import Timers
-from agentlib.transport.loopback import HEAD, Reply
-from agentlib.transport.opening import CONSERVATIVE, PATIENT
+from agentlib.faultserver.server import HEAD, Reply
+from agentlib.laboratory.fixtures import capture
+from agentlib.model import Timers
+from agentlib.retry import CONSERVATIVE, PATIENT
 from agentlib.vocabulary import Opened
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("nothing_is_left")]

@@ -13,11 +13,11 @@ from streams import BODY_USAGE, TOOLS
 from wires import read
 
 from agentlib import ToolResult, Usage, user
+from agentlib.inspection.report import run_inspect
 from agentlib.jsonvalues import thaw
-from agentlib.lab.inspection import run_inspect
 from agentlib.providers.registry import find_provider
 from agentlib.providers.responses_items import ANSWERED_BY, ASKS_THE_HOST, HOSTED
-from agentlib.transport.capture import Capture
+from agentlib.recordings.capture import Capture
 from agentlib.vocabulary import ReasoningDelta
 
 REQUEST = TypeAdapter(ResponseCreateParamsStreaming)

@@ -224,7 +224,7 @@ def test_a_chapter_links_back_next_to_its_source_and_to_the_words(chapter):
     targets = targets_of(read(chapter))
     place = CHAPTERS.index(chapter)
     assert "glossary.md" in targets
-    assert any(re.fullmatch(r"\.\./agentlib/[\w/]+\.py", target) for target in targets)
+    assert any(re.fullmatch(r"(\.\./agentlib|workbook)/[\w/]+\.py", target) for target in targets)
     for neighbour in (place - 1, place + 1):
         if 0 <= neighbour < len(CHAPTERS):
             assert CHAPTERS[neighbour].name in targets

@@ -10,13 +10,13 @@ import pytest
 from raw_http import SECRET
 from sdk import REQUEST, sending, transport_to
 
+from agentlib import openai_transport as openai_sdk
 from agentlib.errors import OpenFailure
-from agentlib.lab.scenarios import capture
-from agentlib.transport import openai_sdk
-from agentlib.transport.bodies import MAX_REFUSAL_BYTES
-from agentlib.transport.loopback import HEAD, Reply
-from agentlib.transport.openai_sdk import OpenAITransport
-from agentlib.transport.opening import CONSERVATIVE, PATIENT
+from agentlib.faultserver.server import HEAD, Reply
+from agentlib.laboratory.fixtures import capture
+from agentlib.openai_bodies import MAX_REFUSAL_BYTES
+from agentlib.openai_transport import OpenAITransport
+from agentlib.retry import CONSERVATIVE, PATIENT
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("nothing_is_left")]
 READ = Reply.stream(capture("success_1_read"))

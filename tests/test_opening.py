@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from agentlib.clock import VirtualClock
 from agentlib.errors import AgentlibError, ObserverFailed, OpenFailure, ResponseFailure, StreamCut
-from agentlib.transport.opening import (
+from agentlib.recordings.replay_transport import Refusal
+from agentlib.retry import (
     CONSERVATIVE,
     PATIENT,
     QUOTA_CODES,
@@ -21,7 +22,6 @@ from agentlib.transport.opening import (
     open_with_retry,
     retry_after,
 )
-from agentlib.transport.replaying import Refusal
 
 pytestmark = pytest.mark.anyio
 NETWORK = OpenFailure("no connection", retryable=True)

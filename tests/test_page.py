@@ -7,7 +7,9 @@ import pytest
 from agentlib import ToolCall, ToolResult, assistant, user
 from agentlib.assembly import Assembly
 from agentlib.gate import examine, first_failure
-from agentlib.lab import as_json, capture, events, page, source, table, transcript
+from agentlib.laboratory.fixtures import capture
+from workbook.pages import page
+from workbook.pages.page import as_json, events, source, table, transcript
 
 HOSTILE = '<img src=x onerror="alert(1)">\u202e\x1b[31m'
 

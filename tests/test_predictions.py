@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import traitlets
 
-from agentlib.lab import predict
-from agentlib.lab.questions import QUESTIONS, Choice, Question
+from workbook.quiz.predictions import predict
+from workbook.quiz.questions import QUESTIONS, Choice, Question
 
 CHAPTERS = sorted((Path(__file__).resolve().parents[1] / "notebooks").glob("[01]*.ipynb"))
 HOSTILE = '<img src=x onerror="alert(1)">'

@@ -10,7 +10,7 @@ from agentlib.runtime.limits import RunLimits
 from agentlib.runtime.loop import Run
 from agentlib.runtime.outcomes import Finished
 from agentlib.runtime.publication import Publication
-from agentlib.runtime.receipts import ClaimRule, receipts, unsupported
+from agentlib.runtime.receipts import ClaimRule, receipts_of, unsupported
 from agentlib.runtime.state import RunState
 from agentlib.vocabulary import ReasoningDelta, TextDelta
 
@@ -83,7 +83,7 @@ def done(call_id, name, output, status="executed", beside=()):
     ],
 )
 def test_a_receipt_is_a_successful_result_that_nothing_voided(executions, supported):
-    held = receipts(executions, (TESTS_PASS,))
+    held = receipts_of(executions, (TESTS_PASS,))
     assert (not unsupported("All tests pass.", held, (TESTS_PASS,))) is supported
 
 

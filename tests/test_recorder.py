@@ -13,10 +13,10 @@ from raw_http import SECRET
 from sdk import ask, model_of
 
 from agentlib.errors import AgentlibError
-from agentlib.lab.scenarios import capture
-from agentlib.transport.capture import Capture
-from agentlib.transport.loopback import Reply
-from agentlib.transport.recorder import REDACTED, Recorder
+from agentlib.faultserver.server import Reply
+from agentlib.laboratory.fixtures import capture
+from agentlib.recordings.capture import Capture
+from agentlib.recordings.recorder import REDACTED, Recorder
 
 READ = Reply.stream(capture("success_1_read"))
 KEY = b"sk-key"

@@ -4,10 +4,10 @@ import openai
 import pytest
 from raw_http import SECRET
 
-from agentlib.lab.scenarios import capture
-from agentlib.transport.capture import Capture
-from agentlib.transport.loopback import Reply
-from agentlib.transport.recorder import Recorder
+from agentlib.faultserver.server import Reply
+from agentlib.laboratory.fixtures import capture
+from agentlib.recordings.capture import Capture
+from agentlib.recordings.recorder import Recorder
 
 READ = Reply.stream(capture("success_1_read"))
 TOOLS = [{"type": "function", "name": "read", "parameters": {"type": "object"}}]

@@ -14,14 +14,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from agentlib.conversation import Catalog
-from agentlib.lab.replay import captured_catalog
-from agentlib.transport import cassettes, exchanges, unpack
-from agentlib.transport.capture import Capture
-from agentlib.transport.curl import read_curl
-from agentlib.transport.fragments import Blocks
-from agentlib.transport.readings import shrink_blank_lines
-from agentlib.transport.recordings import open_recording
-from agentlib.transport.sse import EventStreamDecoder
+from agentlib.recordings import exchanges, unpack
+from agentlib.recordings import vcr as cassettes
+from agentlib.recordings.capture import Capture
+from agentlib.recordings.curl import read_curl
+from agentlib.recordings.formats import open_recording
+from agentlib.recordings.fragments import Blocks
+from agentlib.recordings.reader import shrink_blank_lines
+from agentlib.sse import EventStreamDecoder
+from agentlib.stepper.replay import captured_catalog
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 RECORDINGS = FIXTURES / "recordings"

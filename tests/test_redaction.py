@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from streams import STORIES, TEXT_THEN_CALL, Call, Framing, Say, Story, tell
 
-from agentlib.lab.inspection import inspect_capture
-from agentlib.transport import fragments, readings
-from agentlib.transport.capture import Capture
-from agentlib.transport.recorder import REDACTED
-from agentlib.transport.redaction import Redactor
+from agentlib.inspection.report import inspect_capture
+from agentlib.recordings import fragments
+from agentlib.recordings import reader as readings
+from agentlib.recordings.capture import Capture
+from agentlib.recordings.recorder import REDACTED
+from agentlib.recordings.redaction import Redactor
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 KEY = "sk-an-authored-key-0123456789"

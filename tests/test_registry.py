@@ -5,9 +5,9 @@ from wires import TOOLS, one_call, one_tool
 
 from agentlib import ResponseReader, user
 from agentlib.errors import AgentlibError, UnknownProvider
+from agentlib.model import StreamingModel
 from agentlib.providers.fields import TranslatorOptions
 from agentlib.providers.registry import PROVIDERS, find_provider, make_translator
-from agentlib.runtime.model import StreamingModel
 
 NAMES = ("responses", "chat", "messages")
 

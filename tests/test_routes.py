@@ -8,15 +8,15 @@ from runs import ASKED, TOOLS, Script, says
 
 from agentlib.conversation import Usage
 from agentlib.errors import OpenFailure, StreamCut
-from agentlib.lab.scenarios import capture, tools
+from agentlib.faultserver.replies import Reply
+from agentlib.faultserver.server import LoopbackServer
+from agentlib.laboratory.fixtures import capture, tools
+from agentlib.model import StreamingModel
+from agentlib.openai_transport import OpenAITransport
+from agentlib.retry import RetryPolicy
 from agentlib.runtime.ledger import BudgetExceeded, Ledger, LedgerFailed
 from agentlib.runtime.limits import Prices
-from agentlib.runtime.model import StreamingModel
 from agentlib.runtime.routes import AccessDenied, Route, RoutedModel, UnmeteredRoute
-from agentlib.transport.loopback import LoopbackServer
-from agentlib.transport.loopback_replies import Reply
-from agentlib.transport.openai_sdk import OpenAITransport
-from agentlib.transport.opening import RetryPolicy
 
 pytestmark = pytest.mark.anyio
 PRICES = Prices(input=1.0, cached=0.5, output=2.0)

@@ -3,7 +3,10 @@
 import pytest
 
 from agentlib.conversation import user
-from agentlib.lab.routing import (
+from agentlib.faultserver.replies import Reply
+from agentlib.laboratory.fixtures import capture, tools
+from agentlib.recordings.replay_transport import Playback, Refusal
+from workbook.pages.routes import (
     Switchboard,
     entries,
     new_ledger,
@@ -12,9 +15,6 @@ from agentlib.lab.routing import (
     spend_in_processes,
     spent_elsewhere,
 )
-from agentlib.lab.scenarios import capture, tools
-from agentlib.transport.loopback_replies import Reply
-from agentlib.transport.replaying import Playback, Refusal
 
 pytestmark = pytest.mark.anyio
 

@@ -10,15 +10,15 @@ from runs import ASKED, Script, Tools, call, host, says
 
 from agentlib.clock import LoopClock, VirtualClock
 from agentlib.conversation import ToolResult, check_history
-from agentlib.lab.scenarios import capture
+from agentlib.laboratory.fixtures import capture
+from agentlib.model import StreamingModel
+from agentlib.recordings.replay_transport import Refusal, ReplayTransport
+from agentlib.retry import RetryPolicy
 from agentlib.runtime.journal import FileJournal, MemoryJournal
 from agentlib.runtime.limits import RunLimits
 from agentlib.runtime.loop import Run
-from agentlib.runtime.model import StreamingModel
 from agentlib.runtime.outcomes import Cancelled, DeadlineExceeded, Finished
 from agentlib.stopwatch import Stopwatch
-from agentlib.transport.opening import RetryPolicy
-from agentlib.transport.replaying import Refusal, ReplayTransport
 
 pytestmark = pytest.mark.anyio
 SECOND = 1.0

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from agentlib.conversation import ToolResult
-from agentlib.lab.exercises import exercise
+from workbook.exercises.catalogue import exercise
 
 
 def settle_in_a_loop(history, message, outputs):

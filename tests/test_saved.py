@@ -10,8 +10,9 @@ import ipywidgets
 import pytest
 
 from agentlib.__main__ import main
-from agentlib.lab.replay import Replay
-from agentlib.lab.saved import (
+from agentlib.laboratory.fixtures import capture, capture_names
+from agentlib.recordings.capture import Capture, CaptureNotFound
+from agentlib.stepper.html_export import (
     MAX_STEPPERS,
     CannotSave,
     SavedStepper,
@@ -20,9 +21,8 @@ from agentlib.lab.saved import (
     page,
     save_page,
 )
-from agentlib.lab.scenarios import capture, capture_names
-from agentlib.lab.stepper import Stepper
-from agentlib.transport.capture import Capture, CaptureNotFound
+from agentlib.stepper.replay import Replay
+from agentlib.stepper.widget import Stepper
 
 MOST_BYTES = 150_000
 

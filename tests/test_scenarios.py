@@ -5,8 +5,8 @@ import shutil
 import pytest
 
 from agentlib.conversation import Catalog
-from agentlib.lab import scenarios
-from agentlib.lab.scenarios import (
+from agentlib.laboratory import fixtures as scenarios
+from agentlib.laboratory.fixtures import (
     FixtureNotFound,
     capture,
     capture_names,

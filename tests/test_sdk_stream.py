@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from raw_http import SECRET
 from sdk import REQUEST, ask, model_of, sending, transport_to
 
+from agentlib import openai_transport as openai_sdk
 from agentlib.errors import (
     IdleTimeout,
     ProtocolViolation,
@@ -21,11 +22,10 @@ from agentlib.errors import (
     ResponseFailure,
     StreamCut,
 )
-from agentlib.lab.scenarios import capture
-from agentlib.transport import openai_sdk
-from agentlib.transport.loopback import Reply
-from agentlib.transport.openai_sdk import scrubbed
-from agentlib.transport.recorder import REDACTED
+from agentlib.faultserver.server import Reply
+from agentlib.laboratory.fixtures import capture
+from agentlib.openai_transport import scrubbed
+from agentlib.recordings.recorder import REDACTED
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("nothing_is_left")]
 READ = Reply.stream(capture("success_1_read"))

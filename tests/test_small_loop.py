@@ -4,9 +4,9 @@ import pytest
 
 from agentlib.conversation import ToolResult, check_history, user
 from agentlib.errors import StreamCut
-from agentlib.lab.project import Project
-from agentlib.lab.scenarios import capture, scenario
-from agentlib.lab.small_loop import RecordedModel, ScriptedModel, run, said, wants
+from agentlib.laboratory.fixtures import capture, scenario
+from workbook.pages.project import Project
+from workbook.pages.small_loop import RecordedModel, ScriptedModel, run, said, wants
 
 REQUEST = user("Please repair add().")
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentlib.errors import AgentlibError
-from agentlib.transport.sse import (
+from agentlib.sse import (
     MAX_EVENT_BYTES,
     EventStreamDecoder,
     EventStreamError,

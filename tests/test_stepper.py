@@ -11,7 +11,8 @@ import traitlets
 from nbclient import NotebookClient
 from nbconvert.preprocessors import ExecutePreprocessor
 
-from agentlib.lab.front_end import (
+from agentlib.recordings.capture import Capture, CaptureNotFound
+from agentlib.stepper.front_end import (
     FRONT,
     SAVED_SCRIPT,
     SCRIPTS,
@@ -20,10 +21,9 @@ from agentlib.lab.front_end import (
     front_style,
     read_front,
 )
-from agentlib.lab.replay import Replay
-from agentlib.lab.stepper import WIDGET_VIEW, Stepper
-from agentlib.lab.wire import to_wire
-from agentlib.transport.capture import Capture, CaptureNotFound
+from agentlib.stepper.payload import to_wire
+from agentlib.stepper.replay import Replay
+from agentlib.stepper.widget import WIDGET_VIEW, Stepper
 
 # What could turn text into markup or code, or an attribute into one.
 MARKUP = (
@@ -203,7 +203,7 @@ def test_hostile_text_is_escaped_in_its_html(root):
 
 def executed(root, preprocess):
     code = (
-        "from agentlib.lab.stepper import Stepper\n"
+        "from agentlib.stepper.widget import Stepper\n"
         "Stepper('fixtures/streams/disconnect.sse', index=6)"
     )
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])

@@ -6,12 +6,12 @@ import re
 import anyio
 import pytest
 
-from agentlib.lab.screens import show, spoken
-from agentlib.lab.small_loop import said, wants
-from agentlib.lab.stage import Stage, paced
-from agentlib.lab.stopping import acts_first, stop_process, stop_reader, stop_thread
 from agentlib.runtime.outcomes import Cancelled
 from agentlib.runtime.receipts import ClaimRule
+from workbook.pages.simulation import Stage, paced
+from workbook.pages.small_loop import said, wants
+from workbook.pages.stopping import acts_first, stop_process, stop_reader, stop_thread
+from workbook.pages.two_screens import show, spoken
 
 pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio"])]
 

@@ -3,10 +3,10 @@
 import pytest
 
 from agentlib.errors import OpenFailure
-from agentlib.lab.continuations import item_name, talk
-from agentlib.lab.input_rules import objection
-from agentlib.lab.scenarios import capture
-from agentlib.transport.replaying import Playback, Refusal
+from agentlib.laboratory.fixtures import capture
+from agentlib.recordings.replay_transport import Playback, Refusal
+from workbook.pages.continuations import item_name, talk
+from workbook.pages.input_rules import objection
 
 READ, ANSWER = (Playback(capture(n).responses[0]) for n in ("native_1_read", "native_2_answer"))
 OUTPUT = capture("native_1_read").events[-1].data["response"]["output"]

@@ -8,14 +8,14 @@ import pytest
 from runs import ASKED, Script, call, host, malformed, says
 
 from agentlib.clock import VirtualClock
-from agentlib.lab.runtrace import MAX_DETAIL_CHARACTERS, RunRecorder
-from agentlib.lab.scenarios import capture
-from agentlib.lab.small_loop import said, wants
-from agentlib.lab.stage import Stage, StageClock, paced, perform
-from agentlib.lab.timeline import BAR_CHARACTERS, GLYPHS, timeline
+from agentlib.laboratory.fixtures import capture
+from agentlib.recordings.replay_transport import Refusal
 from agentlib.runtime.limits import Prices, RunLimits
 from agentlib.runtime.loop import Run
-from agentlib.transport.replaying import Refusal
+from workbook.pages.run_trace import MAX_DETAIL_CHARACTERS, RunRecorder
+from workbook.pages.simulation import Stage, StageClock, paced, perform
+from workbook.pages.small_loop import said, wants
+from workbook.pages.timeline import BAR_CHARACTERS, GLYPHS, timeline
 
 pytestmark = pytest.mark.anyio
 READ = wants("call_1", "read", path="calculator.py")

@@ -27,9 +27,11 @@ from streams import (
 
 from agentlib import Limits
 from agentlib.jsonvalues import join_surrogates
-from agentlib.lab import wire as wire_module
-from agentlib.lab.replay import Replay
-from agentlib.lab.trace import (
+from agentlib.recordings.capture import Capture
+from agentlib.stepper import payload as wire_module
+from agentlib.stepper.payload import to_wire
+from agentlib.stepper.replay import Replay
+from agentlib.stepper.trace import (
     ARGUMENTS,
     COMPLETED,
     DONE,
@@ -40,8 +42,6 @@ from agentlib.lab.trace import (
     TEXT,
     shown,
 )
-from agentlib.lab.wire import to_wire
-from agentlib.transport.capture import Capture
 
 REASONING = [
     {"type": "response.output_item.added", "item": {"type": "reasoning", "id": "rs_1"}},

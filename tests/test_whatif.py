@@ -7,12 +7,12 @@ import ipywidgets
 import pytest
 import traitlets
 
-from agentlib.lab.replay import Replay
-from agentlib.lab.scenarios import capture, tools
-from agentlib.lab.stepper import Stepper
-from agentlib.lab.whatif import MAX_EDITS, MAX_FRAGMENT_CHARACTERS
-from agentlib.transport import edits as edits_module
-from agentlib.transport.capture import Capture
+from agentlib.laboratory.fixtures import capture, tools
+from agentlib.recordings import edits as edits_module
+from agentlib.recordings.capture import Capture
+from agentlib.stepper.replay import Replay
+from agentlib.stepper.whatif import MAX_EDITS, MAX_FRAGMENT_CHARACTERS
+from agentlib.stepper.widget import Stepper
 
 
 @pytest.fixture(autouse=True)

@@ -4,8 +4,9 @@
     python tools/frameworks.py langchain strands    # these alone; the others keep their results
     python tools/frameworks.py --report             # measure nothing, write the report anew
 
-A framework is a folder in `frameworks`: `requirements.txt`, pinned, and `agent.py`, as its own
-documentation writes one. What cannot be installed within INSTALL_SECONDS is listed as not measured.
+A framework is a folder in `benchmarks/frameworks`: `requirements.txt`, pinned, and `agent.py`, as
+its own documentation writes one. What cannot be installed within INSTALL_SECONDS is listed as not
+measured.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ sys.path.insert(0, str(ROOT))
 
 from frameworks_report import chart, report  # noqa: E402
 
-from agentlib.lab.attack.process import Ended, run_command  # noqa: E402
-from agentlib.lab.attack.report import as_json, line_of  # noqa: E402
-from agentlib.lab.attack.runner import Report, Settings, run_attack  # noqa: E402
-from agentlib.lab.attack.verdicts import Result  # noqa: E402
+from agentlib.attack.report import as_json, line_of  # noqa: E402
+from agentlib.attack.run_command import Ended, run_command  # noqa: E402
+from agentlib.attack.runner import Report, Settings, run_attack  # noqa: E402
+from agentlib.attack.verdicts import Result  # noqa: E402
 
-FOLDER = ROOT / "frameworks"
+FOLDER = ROOT / "benchmarks" / "frameworks"
 RESULTS = FOLDER / "results.json"
 INSTALL_SECONDS = 300
 BOTH = ("responses", "chat")

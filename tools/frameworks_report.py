@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any
 
-from agentlib.lab.attack.scenarios import HELD_OPEN, HOSTILE, USAGE_TWICE, Scenario
+from agentlib.attack.scenarios import HELD_OPEN, HOSTILE, USAGE_TWICE, Scenario
 
 Known = Mapping[str, Any]
 Titles = Mapping[str, str]
@@ -61,7 +61,7 @@ After `make frameworks ARGS=langchain`, which makes the environment:
 
 ```sh
 agentlib attack --tool edit --tool reset --only cut-in-last-value -- \\
-    frameworks/.venv/langchain/bin/python frameworks/langchain/agent.py chat
+    benchmarks/frameworks/.venv/langchain/bin/python benchmarks/frameworks/langchain/agent.py chat
 ```
 
 smolagents wants `--final-tool final_answer` besides, and the openai SDK `--tool edit` alone.

@@ -6,56 +6,38 @@ models are pydantic's, which is slow to import.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from agentlib.lazy_exports import lazy_exports
+
 if TYPE_CHECKING:
-    from agentlib.decisions.attempts import DecisionAttempt
-    from agentlib.decisions.client import ModelClient
-    from agentlib.decisions.context import DecisionContext, DecisionTool, Observation
-    from agentlib.decisions.model import (
-        AskUser,
-        DecisionRetryNote,
-        DecisionUsage,
-        FinalAnswer,
-        ModelDecision,
-        ToolCall,
-    )
-    from agentlib.decisions.openai_client import ClientConfig, OpenAIModelClient
-    from agentlib.decisions.parsing import parse_decision
-    from agentlib.decisions.prompt import build_messages, build_tool_schemas
-    from agentlib.decisions.scripted import ScriptedModelClient
+    from agentlib.decisions.attempts import Attempts as Attempts
+    from agentlib.decisions.attempts import DecisionAttempt as DecisionAttempt
+    from agentlib.decisions.client import ModelClient as ModelClient
+    from agentlib.decisions.context import DecisionContext as DecisionContext
+    from agentlib.decisions.context import DecisionTool as DecisionTool
+    from agentlib.decisions.context import Observation as Observation
+    from agentlib.decisions.model import AskUser as AskUser
+    from agentlib.decisions.model import DecisionRetryNote as DecisionRetryNote
+    from agentlib.decisions.model import DecisionUsage as DecisionUsage
+    from agentlib.decisions.model import FinalAnswer as FinalAnswer
+    from agentlib.decisions.model import ModelDecision as ModelDecision
+    from agentlib.decisions.model import ToolCall as ToolCall
+    from agentlib.decisions.openai_client import ClientConfig as ClientConfig
+    from agentlib.decisions.openai_client import OpenAIModelClient as OpenAIModelClient
+    from agentlib.decisions.parsing import parse_decision as parse_decision
+    from agentlib.decisions.prompt import build_messages as build_messages
+    from agentlib.decisions.prompt import build_tool_schemas as build_tool_schemas
+    from agentlib.decisions.reading import reply_failure as reply_failure
+    from agentlib.decisions.scripted import ScriptedModelClient as ScriptedModelClient
 
-__all__ = [
-    "AskUser",
-    "ClientConfig",
-    "DecisionAttempt",
-    "DecisionContext",
-    "DecisionRetryNote",
-    "DecisionTool",
-    "DecisionUsage",
-    "FinalAnswer",
-    "ModelClient",
-    "ModelDecision",
-    "Observation",
-    "OpenAIModelClient",
-    "ScriptedModelClient",
-    "ToolCall",
-    "build_messages",
-    "build_tool_schemas",
-    "parse_decision",
-]
-
-_HOMES = {
-    "DecisionAttempt": "attempts",
-    "ModelClient": "client",
-    "ScriptedModelClient": "scripted",
-    "parse_decision": "parsing",
-    **dict.fromkeys(("ClientConfig", "OpenAIModelClient"), "openai_client"),
-    **dict.fromkeys(("DecisionContext", "DecisionTool", "Observation"), "context"),
-    **dict.fromkeys(("build_messages", "build_tool_schemas"), "prompt"),
-    **dict.fromkeys(
-        (
+__all__, __getattr__ = lazy_exports(
+    __name__,
+    {
+        ".attempts": ("Attempts", "DecisionAttempt"),
+        ".client": ("ModelClient",),
+        ".context": ("DecisionContext", "DecisionTool", "Observation"),
+        ".model": (
             "AskUser",
             "DecisionRetryNote",
             "DecisionUsage",
@@ -63,12 +45,10 @@ _HOMES = {
             "ModelDecision",
             "ToolCall",
         ),
-        "model",
-    ),
-}
-
-
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+        ".openai_client": ("ClientConfig", "OpenAIModelClient"),
+        ".parsing": ("parse_decision",),
+        ".prompt": ("build_messages", "build_tool_schemas"),
+        ".reading": ("reply_failure",),
+        ".scripted": ("ScriptedModelClient",),
+    },
+)

@@ -30,7 +30,7 @@ from agentlib.errors import (
     TransportError,
 )
 from agentlib.providers.requests import MAX_OUTPUT_TOKENS
-from agentlib.transport.opening import PATIENT
+from agentlib.retry import PATIENT
 
 Result: TypeAlias = Literal["decision", "parse", "transport", "empty", "capability"]
 

@@ -36,14 +36,14 @@ from agentlib.errors import (
     ResponseFailure,
     StreamingUnsupportedError,
 )
+from agentlib.model import StreamingModel, Timers
+from agentlib.openai_transport import OpenAITransport, make_client, make_sync_client
+from agentlib.openai_whole import WholeReply, ask_whole, ask_whole_async
 from agentlib.providers.requests import MAX_OUTPUT_TOKENS
-from agentlib.runtime.model import StreamingModel, Timers
-from agentlib.transport.openai_sdk import OpenAITransport, make_client, make_sync_client
-from agentlib.transport.opening import RetryPolicy
-from agentlib.transport.whole import WholeReply, ask_whole, ask_whole_async
+from agentlib.retry import RetryPolicy
 
 if TYPE_CHECKING:
-    from agentlib.transport.openai_sdk import AsyncSDKClient, SDKClient
+    from agentlib.openai_transport import AsyncSDKClient, SDKClient
 
 Client = TypeVar("Client")
 # The retries of a decision have one owner, and it is not the model's opening loop.

@@ -7,8 +7,8 @@ from typing import Any
 
 from agentlib.decisions.reading import Seen
 from agentlib.errors import ProtocolViolation, ResponseFailure
-from agentlib.transport.openai_sdk import EVENT_STREAM, OpenAITransport, SDKStream
-from agentlib.transport.whole import MAX_BODY_BYTES, WholeReply
+from agentlib.openai_transport import EVENT_STREAM, OpenAITransport, SDKStream
+from agentlib.openai_whole import MAX_BODY_BYTES, WholeReply
 
 
 class WatchedTransport:

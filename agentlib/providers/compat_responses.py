@@ -10,13 +10,7 @@ from agentlib.conversation import NativeTurn
 from agentlib.gate import difference
 from agentlib.jsonvalues import FrozenObject, quote, same_text
 from agentlib.providers.fields import Native
-from agentlib.providers.synthetic import (
-    LOCAL,
-    LOCAL_RESPONSE,
-    local_call,
-    made_call,
-    refuse_local,
-)
+from agentlib.providers.synthetic import LOCAL, LOCAL_RESPONSE, local_call, made_call, refuse_local
 from agentlib.providers.translator import Filter, Note, Translator
 from agentlib.vocabulary import (
     Completed,

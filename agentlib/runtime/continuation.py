@@ -14,9 +14,9 @@ from typing import NamedTuple
 from agentlib.assembly import Decision
 from agentlib.conversation import Catalog, Entry, ToolResult
 from agentlib.errors import EncodingError, OpenFailure
+from agentlib.model import StreamingModel
 from agentlib.providers.responses_request import encode_continuation
 from agentlib.providers.synthetic import is_local
-from agentlib.runtime.model import StreamingModel
 
 NOT_FOUND = "previous_response_not_found"
 

@@ -41,7 +41,7 @@ from agentlib.runtime.outcomes import (
     WaitingForApproval,
 )
 from agentlib.runtime.publication import Publication
-from agentlib.runtime.receipts import receipts
+from agentlib.runtime.receipts import receipts_of
 from agentlib.runtime.state import RunState, StateError
 from agentlib.stopwatch import Stopwatch
 
@@ -208,7 +208,7 @@ class Run:
             self.state.history.append(message)
             self._publication.publish("refusal", decision.refusal)
             return self._end(Finished, text=decision.refusal, verified=False, refused=True)
-        held = receipts(self.state.executions, self._host.rules)
+        held = receipts_of(self.state.executions, self._host.rules)
         problem = self._host.problem(decision.text, held)
         if problem is not None:
             self._publication.drop(decision.text)

@@ -43,7 +43,7 @@ class ClaimRule:
     voided_by: frozenset[str] = frozenset()
 
 
-def receipts(executions: Iterable[Execution], rules: Sequence[ClaimRule]) -> tuple[Receipt, ...]:
+def receipts_of(executions: Iterable[Execution], rules: Sequence[ClaimRule]) -> tuple[Receipt, ...]:
     """Return a receipt for each call that was executed, in order."""
     acted = [each for each in executions if each.status not in ("not_executed", "denied", "shown")]
     return tuple(

@@ -9,14 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agentlib.assembly import Decision
-from agentlib.conversation import (
-    Entry,
-    Message,
-    NativeTurn,
-    RejectedCall,
-    ToolCall,
-    ToolResult,
-)
+from agentlib.conversation import Entry, Message, NativeTurn, RejectedCall, ToolCall, ToolResult
 from agentlib.errors import AgentlibError
 from agentlib.jsonvalues import FrozenObject, StrictJSONError, strict_loads, thaw
 from agentlib.runtime.execution import Execution

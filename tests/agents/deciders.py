@@ -2,7 +2,7 @@
 
 from raw_agent import Gate
 
-from agentlib.lab.hasty import ActsAtItemDone, ActsWhenItParses, FillsTheCut
+from agentlib.stepper.hasty import ActsAtItemDone, ActsWhenItParses, FillsTheCut
 
 
 class Hasty:

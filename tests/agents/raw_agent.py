@@ -25,7 +25,7 @@ from agentlib import (
 )
 from agentlib.jsonvalues import FrozenObject
 from agentlib.providers.registry import find_provider
-from agentlib.transport.sse import EventStreamDecoder, decode_event
+from agentlib.sse import EventStreamDecoder, decode_event
 
 PATHS = {"responses": "/responses", "chat": "/chat/completions", "messages": "/messages"}
 RESET = {

@@ -9,11 +9,11 @@ import anyio
 from raw_agent import TOOLS, execute
 
 from agentlib import ToolResult, user
+from agentlib.model import StreamingModel
+from agentlib.openai_transport import OpenAITransport
 from agentlib.runtime.host import Host
 from agentlib.runtime.limits import RunLimits
 from agentlib.runtime.loop import Run
-from agentlib.runtime.model import StreamingModel
-from agentlib.transport.openai_sdk import OpenAITransport
 
 
 class Tools:

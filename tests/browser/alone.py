@@ -3,10 +3,10 @@
 Unlike a saved page it lets a test look inside, and drive the model as a kernel would.
 """
 
-from agentlib.lab.front_end import SAVED_SCRIPT, deflated, front_script, front_style, read_front
-from agentlib.lab.replay import Replay
-from agentlib.lab.saved import data
-from agentlib.lab.wire import to_wire
+from agentlib.stepper.front_end import SAVED_SCRIPT, deflated, front_script, front_style, read_front
+from agentlib.stepper.html_export import data
+from agentlib.stepper.payload import to_wire
+from agentlib.stepper.replay import Replay
 
 PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>stepper</title>
 <style>{style}</style>

@@ -6,8 +6,8 @@ import pytest
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 
-OPEN = """from agentlib.lab import Stepper, capture, tools
-from agentlib.lab.abreast import Abreast
+OPEN = """from workbook import Stepper, capture, tools
+from agentlib.stepper.abreast import Abreast
 names = ("success_2_edit", "chat_edit", "messages_edit")
 abreast = Abreast(*(Stepper(capture(name), tools(), index=8) for name in names))
 abreast"""

@@ -2,11 +2,11 @@
 
 import pytest
 
-from agentlib.lab.questions import QUESTIONS
+from workbook.quiz.questions import QUESTIONS
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 
-ASK = """from agentlib.lab import exercise, predict
+ASK = """from workbook import exercise, predict
 guess = predict("03")
 guess"""
 FAIL = """def may_run(events):

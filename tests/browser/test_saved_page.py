@@ -2,10 +2,10 @@
 
 import pytest
 
-from agentlib.lab.replay import Replay
-from agentlib.lab.saved import SavedStepper, of_capture, save_page
-from agentlib.lab.scenarios import capture
-from agentlib.transport.capture import Capture
+from agentlib.laboratory.fixtures import capture
+from agentlib.recordings.capture import Capture
+from agentlib.stepper.html_export import SavedStepper, of_capture, save_page
+from agentlib.stepper.replay import Replay
 
 pytestmark = pytest.mark.browser
 

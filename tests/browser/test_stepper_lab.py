@@ -11,7 +11,7 @@ from benchmarks.stepper import WATCH_KEYS, long_capture
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 
-IMPORT = "from agentlib.lab.stepper import Stepper\n"
+IMPORT = "from agentlib.stepper.widget import Stepper\n"
 OPEN = IMPORT + "stepper = Stepper({path!r}, index={index})\nstepper"
 STEP = "(text) => document.querySelector('.ags-count')?.textContent.startsWith(`step ${text} /`)"
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from agentlib.conversation import Catalog
-from agentlib.lab.replay import Replay
-from agentlib.lab.stepper import deflated
-from agentlib.lab.wire import column, to_wire
-from agentlib.transport.capture import Capture
+from agentlib.recordings.capture import Capture
+from agentlib.stepper.payload import column, to_wire
+from agentlib.stepper.replay import Replay
+from agentlib.stepper.widget import deflated
 
 pytestmark = pytest.mark.browser
 

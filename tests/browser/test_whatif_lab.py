@@ -4,7 +4,7 @@ import pytest
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 
-OPEN = """from agentlib.lab import Replay, Stepper, capture
+OPEN = """from workbook import Replay, Stepper, capture
 stepper = Stepper(capture("success_2_edit"), index=17)
 stepper"""
 SHOWN = "() => document.querySelector('.ags-whatif-code')?.textContent ?? ''"

@@ -5,10 +5,10 @@ from pathlib import Path
 import ipywidgets
 import pytest
 
-from agentlib.lab.saved import data
-from agentlib.lab.scenarios import capture
-from agentlib.lab.stepper import Stepper
-from agentlib.transport.capture import Capture
+from agentlib.laboratory.fixtures import capture
+from agentlib.recordings.capture import Capture
+from agentlib.stepper.html_export import data
+from agentlib.stepper.widget import Stepper
 
 pytestmark = pytest.mark.browser
 

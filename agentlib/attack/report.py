@@ -1,0 +1,246 @@
+"""The report of an attack: as text, as JSON, for a CI as JUnit XML, and as a static page."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter
+from collections.abc import Iterator
+from html import escape
+from typing import Any
+
+from agentlib.attack.runner import Report
+from agentlib.attack.verdicts import MEANINGS, Result
+from agentlib.jsonvalues import one_line, printable, shorten
+from agentlib.stepper.trace import plural
+
+WIDTH = 100
+PAGE = "notebooks/diagnoses.md"
+MAX_OUTPUT_CHARACTERS = 4_000
+NO_PROBE = (
+    "No probe noted the good call, so whether a tool ran is not known: a result that came back "
+    "counts as answered. Let the tool call agentlib.probe.ran, or return the nonce of "
+    "AGENTLIB_PROBE_NONCE."
+)
+
+
+def line_of(result: Result, width: int = WIDTH) -> str:
+    """Return the row of one scenario: its verdict, its name, and what was seen."""
+    seen = f" {result.said}" if result.said else ""
+    return "\n".join(row(f"  {result.word:<12} {result.label:<30}{seen}", width))
+
+
+def row(text: str, width: int) -> list[str]:
+    """Return a row of a table in at most three lines of `width` columns."""
+    return textwrap.wrap(
+        text, width, subsequent_indent=" " * 15, max_lines=3, placeholder="…", tabsize=1
+    )
+
+
+def as_text(report: Report) -> str:
+    """Return the whole report as text."""
+    lines = [line_of(each) for each in (*report.controls, *report.results)]
+    return "\n".join([*lines, *end_of(report)])
+
+
+def end_of(report: Report, width: int = WIDTH) -> Iterator[str]:
+    """Yield the lines after the table: each failure explained, and the sum."""
+    if report.invalid:
+        yield ""
+        yield from _wrapped(f"invalid: {one_line(report.invalid)}", "", width)
+        yield from _last_words(report, width)
+        return
+    for result in report.failures:
+        yield ""
+        yield from explained(result, width)
+    yield ""
+    if not report.probed:
+        yield from _wrapped(NO_PROBE, "", width)
+    yield sum_of(report)
+
+
+def sum_of(report: Report) -> str:
+    """Return one line that counts the verdicts."""
+    counts = Counter(each.verdict for each in report.results)
+    tried = len(report.results) - counts["skipped"]
+    told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in MEANINGS if counts[verdict])
+    return f"{plural(tried, 'hostile stream')}, {report.api}: {told or 'none'}"
+
+
+def explained(result: Result, width: int = WIDTH) -> Iterator[str]:
+    """Yield the lines that say what one result means, and where to read on."""
+    scenario = result.scenario
+    kind = f" · {scenario.kind}" if scenario.kind else ""
+    check = f" [{scenario.check}]" if scenario.check else ""
+    yield f"{result.word}: {result.label}{kind}{check}"
+    means = result.problem if result.is_invalid else MEANINGS[result.verdict]
+    yield from _wrapped(f"{scenario.title}: {means}.", "  ", width)
+    if result.leaked or result.verdict == "answered":
+        yield from _wrapped(scenario.meaning, "  ", width)
+    if result.said:
+        yield from _wrapped(f"seen: {result.said}", "  ", width)
+    page = f", {PAGE}#{scenario.kind}" if scenario.kind else ""
+    yield f"  read: notebooks/{scenario.chapter}.ipynb{page}"
+
+
+def _last_words(report: Report, width: int) -> Iterator[str]:
+    every = (*report.controls, *report.results)
+    output = next((each.output for each in every if each.is_invalid), "")
+    for line in output.splitlines()[-12:]:
+        yield shorten(f"  | {printable(line)}", width)
+
+
+def _wrapped(text: str, indent: str, width: int) -> list[str]:
+    return textwrap.wrap(
+        printable(text), width, initial_indent=indent, subsequent_indent=f"{indent}  "
+    )
+
+
+# ------------------------------------------------------------------------------ for programs
+
+
+def as_json(report: Report) -> dict[str, Any]:
+    """Return the report as one JSON object; `version` counts changes of its form."""
+    return {
+        "version": 2,
+        "api": report.api,
+        "tools": list(report.settings.tools),
+        "probed": report.probed,
+        "invalid": report.invalid,
+        "safe": report.safe,
+        "controls": [_row(each) for each in report.controls],
+        "results": [_row(each) for each in report.results],
+    }
+
+
+def _row(result: Result) -> dict[str, Any]:
+    scenario = result.scenario
+    return {
+        "scenario": scenario.name,
+        "title": scenario.title,
+        "kind": scenario.kind,
+        "check": scenario.check,
+        "chapter": scenario.chapter,
+        "tool": result.tool,
+        "verdict": result.word,
+        "what": result.what,
+        "executed": [None if each is None else dict(each) for each in result.executed],
+        "returned": None if result.returned is None else shorten(result.returned, 2_000),
+        "requests": result.requests,
+        "retries": result.retries,
+        "history": result.history,
+        "held_seconds": None if result.held is None else round(result.held, 3),
+        "usage": result.usage,
+        "exit_status": result.status,
+        "seconds": round(result.seconds, 3),
+        "output": printable(result.output[-MAX_OUTPUT_CHARACTERS:]),
+        "problem": result.problem,
+    }
+
+
+def as_junit(report: Report) -> str:
+    """Return the report as JUnit XML: a test case for each scenario."""
+    cases = [_case(each) for each in report.results]
+    failures = sum("<failure" in case for case in cases)
+    skipped = sum("<skipped" in case for case in cases)
+    errors = 0
+    if report.invalid:
+        errors = 1
+        message = _attribute(report.invalid)
+        cases.append(
+            f'<testcase classname="agentlib.attack" name="controls"><error message={message}/>'
+            "</testcase>"
+        )
+    counts = f'tests="{len(cases)}" failures="{failures}" errors="{errors}" skipped="{skipped}"'
+    head = f'<?xml version="1.0" encoding="utf-8"?>\n<testsuite name="agentlib attack" {counts}>'
+    return "\n".join([head, *cases, "</testsuite>\n"])
+
+
+def _case(result: Result) -> str:
+    name = _attribute(result.scenario.name)
+    head = f'<testcase classname="agentlib.attack" name={name} time="{result.seconds:.3f}">'
+    inner = ""
+    if result.verdict == "skipped":
+        inner = f"<skipped message={_attribute(result.what)}/>"
+    elif result.word != "safe":
+        told = f"{result.word}: {result.scenario.title}"
+        words = "\n".join(explained(result))
+        inner = f"<failure message={_attribute(told)}>{escape(printable(words))}</failure>"
+    return f"{head}{inner}</testcase>"
+
+
+def _attribute(text: str) -> str:
+    return f'"{escape(one_line(text))}"'
+
+
+# ------------------------------------------------------------------------------- for a person
+
+
+def as_html(report: Report) -> str:
+    """Return the report as one static page: no script, and nothing that is fetched."""
+    rows = "\n".join(_html_row(each) for each in (*report.controls, *report.results))
+    told = f"invalid: {report.invalid}" if report.invalid else sum_of(report)
+    probe = "" if report.probed or report.invalid else f"<p>{escape(NO_PROBE)}</p>"
+    headings = "".join(f'<th scope="col">{each}</th>' for each in _HEADINGS)
+    return _PAGE.format(
+        style=_STYLE,
+        tools=escape(", ".join(map(one_line, report.settings.tools))),
+        told=escape(one_line(told)),
+        probe=probe,
+        headings=headings,
+        rows=rows,
+    )
+
+
+_HEADINGS = ("verdict", "scenario", "what it means", "seen", "kind", "check", "chapter")
+
+
+def _html_row(result: Result) -> str:
+    scenario = result.scenario
+    kind = "leak" if result.leaked else result.word
+    name = f"<code>{escape(result.label)}</code><br>{escape(scenario.title)}"
+    diagnosis = _link(f"{PAGE}#{scenario.kind}", scenario.kind) if scenario.kind else ""
+    chapter = _link(f"notebooks/{scenario.chapter}.ipynb", scenario.chapter.replace("_", " "))
+    texts = (escape(one_line(each)) for each in (_meaning(result), result.said))
+    cells = (name, *texts, diagnosis, escape(scenario.check), chapter)
+    rest = "".join(f"<td>{each}</td>" for each in cells)
+    return f'<tr class="{escape(kind)}"><th scope="row">{escape(result.word)}</th>{rest}</tr>'
+
+
+def _meaning(result: Result) -> str:
+    """Return what a verdict means, "" for one of which there is nothing to say."""
+    if result.is_invalid:
+        return result.problem
+    if result.verdict in ("safe", "skipped"):
+        return ""
+    ran = f" {result.scenario.meaning}" if result.leaked or result.verdict == "answered" else ""
+    return f"{MEANINGS[result.verdict]}.{ran}"
+
+
+def _link(address: str, text: str) -> str:
+    return f'<a href="{escape(address)}">{escape(text)}</a>'
+
+
+_STYLE = """\
+:root { color-scheme: light dark }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 80em; margin: 2em auto; padding: 0 1em }
+table { border-collapse: collapse; width: 100% }
+th, td { border-bottom: 1px solid #8888; padding: .4em .6em; text-align: left;
+  vertical-align: top; overflow-wrap: break-word }
+th { white-space: nowrap }
+tbody th { border-left: 6px solid #8888 }
+.leak > th { border-left-color: #c0392b }
+.safe > th, .ok > th { border-left-color: #2e7d4f; font-weight: normal }
+.skipped { opacity: .75 }
+"""
+_PAGE = """\
+<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta name="viewport" content="width=device-width">
+<title>agentlib attack</title><style>{style}</style></head>
+<body><h1>What this agent did with unsound streams</h1>
+<p>Tools that were asked for: {tools}. {told}.</p>{probe}
+<table><thead><tr>{headings}</tr></thead><tbody>
+{rows}
+</tbody></table></body></html>
+"""

@@ -1,0 +1,222 @@
+"""Run an attack: the controls first, then every scenario, each in a fresh run of the agent."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from typing import Any, TypeAlias
+
+from agentlib.attack.apis import Api
+from agentlib.attack.arguments import AttackUnusable, NotForThisTool, Target
+from agentlib.attack.mutations import tell
+from agentlib.attack.provider import HostileProvider
+from agentlib.attack.run_command import Ended, end_running
+from agentlib.attack.scenarios import CONTROLS, GOOD_CALL, HOSTILE, SCENARIOS, Scenario
+from agentlib.attack.verdicts import (
+    Arguments,
+    Result,
+    baseline_of,
+    control_problem,
+    executions_of,
+    judge,
+)
+
+# Starts one run of the agent in an environment, for at most so many seconds.
+Launch: TypeAlias = Callable[[Mapping[str, str], float], Ended]
+Watch: TypeAlias = Callable[[Result], None]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What to attack, and how.
+
+    `tools` names the tools that may be asked for: the first is the main one, and one that
+    requires no argument is used where a scenario needs such. `arguments` are for the main one.
+    `only` and `skip` name scenarios. `time_out` bounds one run, in seconds; `jobs` run at a time.
+    """
+
+    tools: tuple[str, ...]
+    arguments: Mapping[str, Any] | None = None
+    api: Api | None = None
+    only: tuple[str, ...] = ()
+    skip: tuple[str, ...] = ()
+    time_out: float = 30.0
+    jobs: int = 2
+    final_tool: str | None = None
+
+    def __post_init__(self) -> None:
+        """Raise AttackUnusable where it names no tool, or a scenario that there is not."""
+        if not self.tools:
+            raise AttackUnusable("expected the name of a tool that may run")
+        unknown = [name for name in (*self.only, *self.skip) if name not in SCENARIOS]
+        if unknown:
+            names = [each.name for each in HOSTILE]
+            closest = get_close_matches(unknown[0], names, 1, 0.4)
+            offered = f"the closest is {closest[0]}; " if closest else ""
+            raise AttackUnusable(f"no scenario is named {unknown[0]!r}; {offered}see --list")
+
+    def chosen(self, api: Api) -> list[Scenario]:
+        """Return the hostile scenarios to run that this API has a form of."""
+        return [
+            each
+            for each in HOSTILE
+            if api in each.apis
+            and (not self.only or each.name in self.only)
+            and each.name not in self.skip
+        ]
+
+
+@dataclass
+class Report:
+    """What came of an attack; `invalid` says why nothing can be concluded, or ""."""
+
+    settings: Settings
+    api: Api | None = None
+    probed: bool = False
+    invalid: str = ""
+    controls: list[Result] = field(default_factory=list)
+    results: list[Result] = field(default_factory=list)
+
+    @property
+    def safe(self) -> bool:
+        """Whether the attack is valid and the verdict on every scenario is safe."""
+        return not self.invalid and not self.failures
+
+    @property
+    def failures(self) -> list[Result]:
+        """Every run that was not safe, a good call that ran altered among them."""
+        every = (*self.controls, *self.results)
+        return [each for each in every if each.verdict not in ("safe", "skipped")]
+
+    @property
+    def status(self) -> int:
+        """The exit status: 0 all safe, 1 not, 2 nothing can be concluded."""
+        return 2 if self.invalid else 0 if self.safe else 1
+
+    def verdicts(self) -> dict[str, str]:
+        """Return the verdict on each scenario, by its name."""
+        return {each.scenario.name: each.verdict for each in self.results}
+
+    def __getitem__(self, name: str) -> Result:
+        """Return what came of one scenario. Raises KeyError where it was not run."""
+        found = {each.scenario.name: each for each in (*self.controls, *self.results)}
+        return found[name]
+
+    def __repr__(self) -> str:
+        from agentlib.attack.report import as_text
+
+        return as_text(self)
+
+
+def run_attack(settings: Settings, launch: Launch, watch: Watch = lambda _: None) -> Report:
+    """Attack an agent that `launch` starts; `watch` is told each result as it comes, in order.
+
+    The controls run first, one for each tool and one without a call. Raises AttackUnusable where
+    the attack cannot be made at all, and what `launch` raises where the agent cannot be started.
+    """
+    report = Report(settings)
+    campaign = _Campaign(settings, launch)
+    for result in campaign.control():
+        report.controls.append(result)
+        watch(result)
+    report.api, report.probed, report.invalid = campaign.api, campaign.probed, campaign.invalid
+    if report.invalid or report.api is None:
+        return report
+    for result in campaign.attack(settings.chosen(report.api)):
+        report.results.append(result)
+        watch(result)
+    unheard = next((each for each in report.results if each.is_invalid), None)
+    if unheard is not None:
+        report.invalid = f"{unheard.scenario.name}: {unheard.problem}"
+    elif all(each.verdict == "skipped" for each in report.results):
+        where = f"{report.api}/{', '.join(settings.tools)}"
+        report.invalid = f"none of the chosen scenarios applies to {where}"
+    return report
+
+
+class _Campaign:
+    def __init__(self, settings: Settings, launch: Launch) -> None:
+        self.api: Api | None = settings.api
+        self.probed = False
+        self.invalid = ""
+        self._settings = settings
+        self._launch = launch
+        self._targets: dict[str, Target] = {}
+        self._baselines: dict[str, Arguments] = {}
+
+    def control(self) -> Iterator[Result]:
+        """Run the controls until one fails, and learn the tools and what a good call notes."""
+        good_call, good_text = CONTROLS
+        for scenario, tool in (
+            *((good_call, tool) for tool in self._settings.tools),
+            (good_text, self._settings.tools[0]),
+        ):
+            provider, ended = self._run(scenario, tool)
+            if scenario.name == GOOD_CALL:
+                self._learn(provider, tool)
+            result = judge(provider, ended, self._baselines[tool], probed=self.probed)
+            result = replace(result, problem=control_problem(result, self.probed))
+            yield result
+            if result.problem:
+                self.invalid = f"{scenario.title}, {tool}: {result.problem}"
+                return
+
+    def _learn(self, provider: HostileProvider, tool: str) -> None:
+        executed = executions_of(provider)
+        self.api = provider.asked[0].api if provider.asked and self.api is None else self.api
+        self.probed = self.probed or bool(executed)
+        self._baselines[tool] = baseline_of(provider.target, executed)
+        if provider.target is not None:
+            self._targets[tool] = provider.target
+
+    def attack(self, scenarios: Iterable[Scenario]) -> Iterator[Result]:
+        """Run the scenarios, several at a time; yield their results in order."""
+        pool = ThreadPoolExecutor(self._settings.jobs, "agentlib-attack")
+        try:
+            yield from pool.map(self._attack, scenarios)
+        except BaseException:
+            end_running()
+            raise
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def _attack(self, scenario: Scenario) -> Result:
+        tool = self._tool_for(scenario)
+        if tool is None:
+            reason = "no tool was named that requires no argument"
+            return Result(scenario, self._settings.tools[0], "skipped", reason)
+        reason = self._not_for(scenario, tool)
+        if reason:
+            return Result(scenario, tool, "skipped", reason)
+        provider, ended = self._run(scenario, tool)
+        return judge(provider, ended, self._baselines.get(tool), probed=self.probed)
+
+    def _tool_for(self, scenario: Scenario) -> str | None:
+        names = self._settings.tools
+        if not scenario.optional:
+            return names[0]
+        return next((name for name in names if self._targets[name].is_optional), None)
+
+    def _not_for(self, scenario: Scenario, tool: str) -> str:
+        try:
+            tell(scenario, self._targets[tool], self.api or "responses")
+        except NotForThisTool as error:
+            return str(error)
+        return ""
+
+    def _run(self, scenario: Scenario, tool: str) -> tuple[HostileProvider, Ended]:
+        settings = self._settings
+        provider = HostileProvider(
+            scenario,
+            tool,
+            arguments=settings.arguments if tool == settings.tools[0] else None,
+            final_tool=settings.final_tool,
+            api=self.api,
+            life=settings.time_out + 60,
+        )
+        with provider:
+            ended = self._launch(provider.environment(os.environ), settings.time_out)
+        return provider, ended

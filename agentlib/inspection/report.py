@@ -1,0 +1,332 @@
+"""Inspect captures: for each response in each file, the verdict and what it rests on.
+
+This is the engineer's question, "why did it, or did it not, run?", answered by the same reader
+that a live stream goes through.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, TextIO, cast
+
+from agentlib.conversation import Catalog, ToolCall, Usage
+from agentlib.errors import AgentlibError, CatalogError, ResponseFailure, UnknownFlag
+from agentlib.gate import CHECKS, Finding
+from agentlib.inspection.diagnoses import Diagnosed, diagnose_reading, read_response
+from agentlib.jsonvalues import (
+    StrictJSONError,
+    dumps,
+    join_surrogates,
+    one_line,
+    shorten,
+    strict_loads,
+    thaw,
+    visible,
+)
+from agentlib.providers.compat import check_flags, flags_for
+from agentlib.providers.registry import PROVIDERS
+from agentlib.reader import ResponseReader
+from agentlib.recordings.boundaries import Provider, detect_provider
+from agentlib.recordings.capture import Capture, CapturedResponse, CaptureNotFound
+from agentlib.stepper.frame import GLYPHS, MAX_NAME_CHARACTERS, WORDS
+from agentlib.stepper.html_export import (
+    CannotSave,
+    SavedStepper,
+    check_target,
+    of_capture,
+    save_page,
+    shown_name,
+)
+from agentlib.stepper.replay import captured_catalog
+from agentlib.stepper.trace import plural
+
+EXIT_RELEASED, EXIT_REJECTED, EXIT_USAGE = 0, 1, 2
+MAX_SHOWN_TEXT = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """The verdict on one response. `check`, `reason` and `event` are None where it is released."""
+
+    file: str
+    response: int
+    provider: str
+    verdict: str
+    check: str | None
+    reason: str | None
+    event: int | None
+    calls: tuple[ToolCall, ...]
+    text: str
+    usage: Usage | None
+    notes: tuple[str, ...]
+    findings: tuple[Finding, ...] = ()
+    diagnoses: tuple[Diagnosed, ...] = ()
+
+    def row(self) -> dict[str, Any]:
+        """Return it as plain JSON values, the row that `--json` prints."""
+        return {
+            "file": self.file,
+            "response": self.response,
+            "provider": self.provider,
+            "verdict": self.verdict,
+            "check": self.check,
+            "reason": self.reason,
+            "event": self.event,
+            "calls": [
+                {"call_id": c.call_id, "name": c.name, "arguments": thaw(c.arguments)}
+                for c in self.calls
+            ],
+            "text": visible(self.text),
+            "usage": asdict(self.usage) if self.usage is not None else None,
+            "notes": list(self.notes),
+            "diagnoses": [diagnosed.row() for diagnosed in self.diagnoses],
+        }
+
+
+def inspect_capture(
+    capture: Capture,
+    file: str,
+    catalog: Catalog | None = None,
+    *,
+    native: bool = True,
+    compat: Iterable[str] = (),
+) -> Iterator[Inspection]:
+    """Yield the verdict on each response of `capture`, in order.
+
+    Where no catalog is given, the one that the capture itself echoes is used, if there is one.
+    `native` lets items pass that only the provider understands, and that go back to it verbatim.
+    `compat` names what is tolerated of the server. Raises UnknownFlag where it names no flag,
+    and nothing else.
+    """
+    flags = check_flags(compat)
+    for response in capture.responses:
+        tools = catalog if catalog is not None else captured_catalog(capture, response.number)
+        adapter = capture.provider if capture.provider in PROVIDERS else "responses"
+        open_reader = partial(ResponseReader, adapter, tools, native=native)
+        yield _inspect(capture.provider, response, file, open_reader, flags)
+
+
+def _inspect(
+    provider: str,
+    response: CapturedResponse,
+    file: str,
+    open_reader: Callable[..., ResponseReader],
+    flags: frozenset[str],
+) -> Inspection:
+    reader = open_reader(compat=flags)
+    failure: ResponseFailure | None = None
+    try:
+        if provider not in PROVIDERS and provider != "unknown":
+            known = ", ".join(row.title for row in PROVIDERS.values())
+            reader.fault(f"this is the {provider} API; what can be read is {known}")
+    except ResponseFailure as error:
+        failure = error
+    else:
+        failure = read_response(reader, response)
+    assembly = reader.assembly
+    decision = assembly.decision
+    texts = (text.text for text in assembly.evidence().texts if not text.refusal)
+    draft = join_surrogates("".join(texts))
+    usage = decision.usage if decision is not None else failure.usage if failure else None
+    notes = list(_notes(reader, response))
+    if decision is None and provider in PROVIDERS:
+        notes += _helpful(provider, response, open_reader, flags)
+    return Inspection(
+        file=file,
+        response=response.number,
+        provider=provider,
+        verdict="released" if decision is not None else "rejected",
+        check=failure.check if failure is not None else None,
+        reason=failure.reason if failure is not None else None,
+        event=failure.event if failure is not None else None,
+        calls=decision.calls if decision is not None else (),
+        text=decision.text if decision is not None else draft,
+        usage=usage,
+        notes=tuple(notes),
+        findings=assembly.findings(),
+        diagnoses=diagnose_reading(provider, response, reader, failure, flags),
+    )
+
+
+def _helpful(
+    provider: str,
+    response: CapturedResponse,
+    open_reader: Callable[..., ResponseReader],
+    flags: frozenset[str],
+) -> Iterator[str]:
+    """Say which one further flag would have released it: found by reading it again with that."""
+    for flag in flags_for(provider):
+        reader = open_reader(compat=flags | {flag})
+        if flag not in flags and read_response(reader, response) is None:
+            yield f"would be released with --compat {flag}"
+
+
+def _notes(reader: ResponseReader, response: CapturedResponse) -> Iterator[str]:
+    yield from response.notes
+    yield from reader.notes
+    if reader.unread:
+        yield f"{plural(reader.unread, 'event')} after the end of the response, not read"
+    decision = reader.assembly.decision
+    if decision is not None and decision.refusal:
+        yield f"the model refused: {decision.refusal}"
+
+
+def read_catalog(path: str) -> Catalog:
+    """Return the catalog of a JSON file. Raises CatalogError, naming the file and what is wrong."""
+    try:
+        return Catalog.from_json(strict_loads(Path(path).read_text(encoding="utf-8")))
+    except OSError as error:
+        raise CatalogError(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise CatalogError(f"{path} is not UTF-8: {error}") from error
+    except (StrictJSONError, CatalogError) as error:
+        raise CatalogError(f"{path}: {error}") from error
+
+
+def run_inspect(
+    files: Sequence[str],
+    tools: str | None,
+    provider: str,
+    *,
+    as_json: bool,
+    out: TextIO,
+    native: bool = True,
+    compat: Sequence[str] = (),
+    html: str | None = None,
+) -> int:
+    """Inspect `files` ("-" is standard input), write to `out`, and return the exit status.
+
+    `html` names a file to which every response is written in a stepper; see
+    agentlib.stepper.html_export.
+    Raises CannotSave where that cannot be written.
+
+    0: all released. 1: some rejected. 2: a file is missing, the catalog cannot be used, `compat`
+    names no flag, or `html` no page.
+    """
+    try:
+        catalog = read_catalog(tools) if tools is not None else None
+        check_flags(compat)
+        if html is not None:
+            check_target(html, (*files, *([tools] if tools is not None else [])))
+    except (CatalogError, CannotSave, UnknownFlag) as error:
+        _complain(error)
+        return EXIT_USAGE
+    status = EXIT_RELEASED
+    steppers: list[SavedStepper] = []
+    for file in files:
+        try:
+            capture = _load(file, provider)
+        except AgentlibError as error:
+            _complain(error)
+            status = EXIT_USAGE
+            continue
+        found = [*inspect_capture(capture, file, catalog, native=native, compat=compat)]
+        for inspection in found:
+            shown = json.dumps(inspection.row()) if as_json else as_text(inspection)
+            out.write(f"{shown}\n")
+            if inspection.verdict == "rejected":
+                status = max(status, EXIT_REJECTED)
+        if html is not None:
+            saved = of_capture(file, capture, catalog, native=native, compat=compat)
+            steppers += (
+                replace(stepper, said=tuple(f"diagnosis {each.text}" for each in one.diagnoses))
+                for stepper, one in zip(saved, found, strict=True)
+            )
+    if html is not None and steppers:
+        save_page(html, ", ".join(map(shown_name, files)), steppers)
+    return status
+
+
+def _complain(error: AgentlibError) -> None:
+    sys.stderr.write(f"agentlib inspect: {one_line(str(error))}\n")
+
+
+def _standard_input() -> bytes:
+    if sys.stdin is None:
+        raise CaptureNotFound("there is no standard input")
+    try:
+        return sys.stdin.buffer.read()
+    except OSError as error:
+        raise CaptureNotFound(f"cannot read standard input: {error.strerror}") from error
+
+
+class AnotherAPI(AgentlibError):
+    """Raised when a capture holds the events of another API than the one that was named."""
+
+
+def _load(file: str, provider: str) -> Capture:
+    api = cast("Provider | Literal['auto']", provider)
+    if file == "-":
+        capture = Capture.from_bytes(_standard_input(), "standard input", api)
+    else:
+        capture = Capture.load(file, api)
+    if provider != "auto":
+        _check_provider(capture, provider)
+    return capture
+
+
+def _check_provider(capture: Capture, provider: str) -> None:
+    seen = detect_provider(event.data for each in capture.responses for event in each.events)
+    if seen in PROVIDERS and seen != provider:
+        title = PROVIDERS[seen].title
+        raise AnotherAPI(f"{capture.name} holds events of {title}: leave --provider out")
+
+
+def as_text(inspection: Inspection) -> str:
+    """Return the inspection as a person reads it in a terminal."""
+    return "\n".join(one_line(line) for line in _text_lines(inspection))
+
+
+def _text_lines(inspection: Inspection) -> Iterator[str]:
+    row = PROVIDERS.get(inspection.provider)
+    title = row.title if row is not None else f"{inspection.provider} API"
+    file = "standard input" if inspection.file == "-" else inspection.file
+    yield f"{file} · response {inspection.response} · {title}"
+    if inspection.reason is not None:
+        where = f" at event {inspection.event}" if inspection.event else ""
+        yield f"  REJECTED{where} [{inspection.check}]: {inspection.reason}"
+    else:
+        yield f"  RELEASED: {plural(len(inspection.calls), 'call')}"
+    for call in inspection.calls:
+        identity = " ".join(
+            shorten(part, MAX_NAME_CHARACTERS) for part in (call.name, call.call_id)
+        )
+        yield f"  call     {identity} {shorten(dumps(call.arguments), MAX_SHOWN_TEXT)}"
+    if inspection.text:
+        standing = "text" if inspection.verdict == "released" else "draft"
+        yield f"  {standing:<8} {_in_brief(inspection.text)}"
+    if inspection.usage is not None:
+        yield f"  usage    {_usage(inspection.usage)}"
+    yield from (f"  note     {_in_brief(note)}" for note in inspection.notes)
+    yield from (f"  diagnosis {_in_brief(each.text)}" for each in inspection.diagnoses)
+    yield from (f"    {line}" for line in _finding_lines(inspection))
+
+
+def _finding_lines(inspection: Inspection) -> Iterator[str]:
+    titles = {check.name: check.title for check in CHECKS}
+    for finding in inspection.findings:
+        # Why the one that failed did stands in the second line.
+        told = finding.detail and finding.check != inspection.check
+        detail = f": {WORDS[finding.status]}{finding.detail}" if told else ""
+        if finding.status != "waiting":
+            yield f"{GLYPHS[finding.status]} {titles[finding.check]}{detail}"
+    left = sum(finding.status == "waiting" for finding in inspection.findings)
+    if left:
+        yield f"{GLYPHS['waiting']} {plural(left, 'check')} not reached"
+
+
+def _usage(usage: Usage) -> str:
+    counters = asdict(usage).items()
+    return ", ".join(
+        f"{name.removesuffix('_tokens')} {value if value is not None else 'not reported'}"
+        for name, value in counters
+    )
+
+
+def _in_brief(text: str) -> str:
+    return shorten(" ".join(text.split()), MAX_SHOWN_TEXT)

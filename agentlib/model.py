@@ -1,0 +1,263 @@
+"""`complete(history, tools)`: the boundary that a loop awaits.
+
+Behind it: open a stream (and retry only that), consume it through the assembly, close it, and
+only then hand over the decision. Closing is part of finishing: on success, on failure and on
+cancellation the stream is closed once, shielded and bounded in time, before anything is returned.
+"""
+
+from __future__ import annotations
+
+import random as _random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+
+from agentlib.assembly import Decision, Limits
+from agentlib.clock import Clock, LoopClock
+from agentlib.conversation import Catalog, Entry
+from agentlib.errors import CloseFailed, IdleTimeout, ObserverFailed, OpenFailure, ResponseFailure
+from agentlib.providers.compat import check_flags
+from agentlib.providers.registry import find_provider
+from agentlib.reader import ResponseReader
+from agentlib.retry import (
+    CONSERVATIVE,
+    NativeStream,
+    Opening,
+    RetryPolicy,
+    Transport,
+    open_with_retry,
+)
+from agentlib.stopwatch import CLOSING, Stopwatch
+from agentlib.vocabulary import Event
+
+
+@dataclass(frozen=True, slots=True)
+class Timers:
+    """How long to wait, in seconds.
+
+    `liveness` bounds the wait for any byte: a dead connection. `progress` bounds the wait for a
+    meaningful event, which keep-alives are not: a model that thinks is quiet for long. `total`
+    bounds the whole response, opening included, and `closing` the close of its stream. Where a
+    response is decided and only its usage can still come, `trailing` bounds the wait for that.
+    """
+
+    liveness: float = 30.0
+    progress: float = 180.0
+    total: float = 600.0
+    closing: float = 0.75
+    trailing: float = 2.0
+
+
+class StreamingModel:
+    """Asks one model, over one transport, for one decision at a time.
+
+    `report` observes each opening and each neutral event, and can influence nothing: where it
+    raises, the response ends. `openings` holds the openings of the latest call. `native` keeps
+    items that only the provider understands, and sends them back verbatim; `compat` names what
+    is tolerated of the server, and `notes` say what was, in the latest call. `stopwatch` is told
+    where the time goes: opening, first event, streaming, closing.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        model: str,
+        *,
+        provider: str = "responses",
+        policy: RetryPolicy = CONSERVATIVE,
+        timers: Timers | None = None,
+        limits: Limits | None = None,
+        clock: Clock | None = None,
+        random: Callable[[], float] = _random.random,  # noqa: S311 - spreads retries, no secret
+        report: Callable[[Event | Opening], None] | None = None,
+        native: bool = False,
+        compat: Iterable[str] = (),
+        stopwatch: Stopwatch | None = None,
+    ) -> None:
+        self.openings: list[Opening] = []
+        self.notes: list[str] = []
+        self._transport = transport
+        self.model = model
+        self.provider = find_provider(provider)
+        self._policy = policy
+        self._timers = timers or Timers()
+        self._limits = limits
+        self._clock = clock or LoopClock()
+        self._random = random
+        self._report = report
+        self.native = native
+        self._compat = check_flags(compat)
+        self._stopwatch = stopwatch or Stopwatch(self._clock)
+
+    async def complete(self, history: Sequence[Entry], tools: Catalog) -> Decision:
+        """Return the decision of one response to `history`, with `tools` exposed.
+
+        Raises EncodingError where the request cannot carry them, OpenFailure where no stream was
+        acquired, and a ResponseFailure where one was and gave no decision. In every case the
+        stream is closed by then, and nothing was executed.
+        """
+        request = self.provider.encode(self.model, history, tools, native=self.native)
+        return await self.ask(request, tools)
+
+    async def ask(self, request: Mapping[str, Any], tools: Catalog) -> Decision:
+        """Return the decision of one response to `request`, a native body that exposes `tools`.
+
+        Raises as `complete` does, but for EncodingError.
+        """
+        start = self._clock.now()
+        # Two calls at once have each their own; the attribute holds the latest one's.
+        openings = self.openings = []
+        self._stopwatch.switch("opening")
+        stream = await self._open(request, start, openings)
+        self._stopwatch.switch("first event")
+        try:
+            self._note(openings, Opening(len(openings) + 1, "opened"))
+            decision = await self._consume(stream, tools, start)
+        except BaseException as failure:
+            problem = await self._close(stream)
+            if problem is not None:
+                failure.add_note(f"closing the stream failed too: {problem!r}")
+            raise
+        problem = await self._close(stream)
+        if problem is not None:
+            reason = f"the stream could not be closed, so nothing is dispatched: {problem}"
+            raise CloseFailed(reason, check="closing", usage=decision.usage) from problem
+        # Who was cancelled during the close gets no decision.
+        await anyio.lowlevel.checkpoint_if_cancelled()
+        return decision
+
+    async def _open(
+        self, request: Mapping[str, Any], start: float, openings: list[Opening]
+    ) -> NativeStream:
+        begun = 0
+
+        async def open_once() -> NativeStream:
+            nonlocal begun
+            begun += 1
+            return await self._transport.open(request)
+
+        note = partial(self._note, openings)
+        with self._clock.timer(start + self._timers.total):
+            return await open_with_retry(open_once, self._policy, self._clock, self._random, note)
+        raise _unopened(self._timers.total, begun)
+
+    async def _consume(self, stream: NativeStream, tools: Catalog, start: float) -> Decision:
+        reader = ResponseReader(
+            self.provider.name,
+            tools,
+            self._limits,
+            self._observe,
+            native=self.native,
+            compat=self._compat,
+        )
+        self.notes = reader.notes
+        try:
+            return await self._read(reader, stream, start)
+        except ResponseFailure as failure:
+            reader.discard(failure)
+
+    async def _read(self, reader: ResponseReader, stream: NativeStream, start: float) -> Decision:
+        waits = _Waits(self._timers, start, self._clock.now())
+        with self._clock.timer(waits.deadline) as timer:
+            async for native in stream:
+                waits.alive = self._clock.now()
+                if native is not None:
+                    decision = reader.accept(native)
+                    if decision is not None:
+                        return decision
+                    if reader.is_meaningful(native):
+                        waits.progress = waits.alive
+                        if reader.events == 1:
+                            self._stopwatch.switch("streaming")
+                    if reader.trailing and waits.decided is None:
+                        waits.decided = waits.alive
+                elif self.provider.ends_at_done and getattr(stream, "done", False):
+                    break
+                timer.move(waits.deadline)
+        if timer.expired and not reader.trailing:
+            raise IdleTimeout(waits.expired(), check="completed")
+        decision = reader.end(done=getattr(stream, "done", False))
+        if decision is None:
+            raise AssertionError("a stream that ended without a decision has failed")
+        return decision
+
+    def _note(self, openings: list[Opening], opening: Opening) -> None:
+        openings.append(opening)
+        self._observe(opening)
+
+    def _observe(self, event: Event | Opening) -> None:
+        if self._report is None:
+            return
+        try:
+            self._report(event)
+        except Exception as error:
+            reason = f"the observer raised {type(error).__name__}: {error}"
+            raise ObserverFailed(reason, check="observer") from error
+
+    async def _close(self, stream: NativeStream) -> Exception | None:
+        """Close `stream`, once; return what went wrong, or None.
+
+        It runs in a task of its own, so that no cancellation, not even a second one, gets at it.
+        """
+        self._stopwatch.switch(CLOSING)
+        closing = _Closing(stream, self._clock, self._timers.closing)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(closing.run)
+        self._stopwatch.stop()
+        return closing.problem
+
+
+def _unopened(seconds: float, openings: int) -> OpenFailure:
+    failure = OpenFailure(f"no stream was acquired within {seconds:g} s in all")
+    failure.openings = openings
+    return failure
+
+
+class _Waits:
+    """When the latest byte and the latest meaningful event came, and when it is too late."""
+
+    def __init__(self, timers: Timers, start: float, now: float) -> None:
+        self.alive = self.progress = now
+        self.decided: float | None = None
+        self._timers = timers
+        self._start = start
+
+    @property
+    def deadline(self) -> float:
+        return min(self._moments())[0]
+
+    def expired(self) -> str:
+        return min(self._moments())[1]
+
+    def _moments(self) -> tuple[tuple[float, str], ...]:
+        t = self._timers
+        if self.decided is not None:
+            return ((self.decided + t.trailing, "only the usage was awaited"),)
+        return (
+            (self.alive + t.liveness, f"no byte came for {t.liveness:g} s"),
+            (self.progress + t.progress, f"only keep-alives came for {t.progress:g} s"),
+            (self._start + t.total, f"the response took longer than {t.total:g} s in all"),
+        )
+
+
+class _Closing:
+    def __init__(self, stream: NativeStream, clock: Clock, seconds: float) -> None:
+        self.problem: Exception | None = RuntimeError("the close was interrupted")
+        self._stream = stream
+        self._clock = clock
+        self._seconds = seconds
+
+    async def run(self) -> None:
+        until = self._clock.now() + self._seconds
+        with anyio.CancelScope(shield=True), self._clock.timer(until) as timer:
+            try:
+                await self._stream.aclose()
+                self.problem = None
+            except Exception as error:  # noqa: BLE001 - whatever a transport raises, it is told
+                self.problem = error
+        if timer.expired:
+            self.problem = TimeoutError(f"closing took longer than {self._seconds:g} s")

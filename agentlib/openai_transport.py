@@ -1,0 +1,375 @@
+"""Drive the OpenAI SDK, the one place that imports it.
+
+The SDK opens the stream: its client knows keys, proxies and headers. The bytes of the answer are
+then read here, by this project's own decoder: the same rules as for a recorded stream, strict
+JSON, strict UTF-8, and a bound on one event that applies before anything is buffered. The SDK's
+retries are off, since the opening loop owns them.
+"""
+
+from __future__ import annotations
+
+import string
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import suppress
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from agentlib.errors import IdleTimeout, OpenFailure, ProtocolViolation, StreamCut
+from agentlib.jsonvalues import quote
+from agentlib.openai_bodies import bound_refusal, bound_sync_refusal, end_early
+from agentlib.recordings.recorder import REDACTED
+from agentlib.retry import QUOTA_CODES, retry_after
+from agentlib.sse import (
+    MAX_EVENT_BYTES,
+    EventStreamDecoder,
+    EventStreamError,
+    ServerSentEvent,
+    decode_event,
+)
+
+if TYPE_CHECKING:
+    from openai import APIStatusError, AsyncOpenAI, AsyncStream, OpenAI
+
+    # For the annotations of modules that do not import the SDK.
+    SDKClient: TypeAlias = OpenAI
+    AsyncSDKClient: TypeAlias = AsyncOpenAI
+
+# As long as the SDK may wait for the connection, and then for each piece of the answer.
+SDK_TIMEOUT_SECONDS = 30.0
+# Compressed, a small packet can unpack to gigabytes before any bound is applied.
+PLAIN_BYTES = {"accept-encoding": "identity"}
+EVENT_STREAM = "text/event-stream"
+# What a proxy in trouble sends for a body.
+BLANK = b"\0 \t\r\n"
+NO_SDK = "the SDK is not installed; install it with: pip install 'agentlib[live]'"
+HEAD_BYTES = 1024
+# So many characters of a key in a row tell too much of it.
+MAX_TOLD_CHARACTERS = 12
+# What is shorter is a word for a server that asks for no key, as in "EMPTY", and keeps nothing out.
+MIN_KEY_CHARACTERS = 8
+_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
+# A proxy of the environment cannot reach a server on this machine, such as a lesson's.
+NO_PROXY = {"all://127.0.0.1": None, "all://localhost": None}
+# Errors that the SDK calls a failed connection, and that the same request would meet again.
+NOT_OF_THE_NETWORK = frozenset({"LocalProtocolError", "TooManyRedirects", "UnsupportedProtocol"})
+
+Tee = Callable[[bytes], None]
+# The endpoint of the SDK's client that speaks each provider's API.
+ENDPOINTS: dict[str, Callable[[Any], Any]] = {
+    "responses": attrgetter("responses.create"),
+    "chat": attrgetter("chat.completions.create"),
+}
+
+
+class OpenAITransport:
+    """Opens streams through the OpenAI SDK.
+
+    `client` is used as it is given, and stays the caller's to close; without one, a client is
+    made from OPENAI_API_KEY and OPENAI_BASE_URL, or the arguments, and `aclose` closes it. `tee`
+    is handed the bytes of each stream as they come. Raises OpenFailure where there is no key.
+    """
+
+    def __init__(
+        self,
+        client: AsyncOpenAI | None = None,
+        *,
+        provider: str = "responses",
+        api_key: str | None = None,
+        base_url: str | None = None,
+        max_event_bytes: int = MAX_EVENT_BYTES,
+        tee: Tee | None = None,
+    ) -> None:
+        self._owned = client is None
+        self._client = client if client is not None else make_client(api_key, base_url)
+        plain = self._client.with_options(max_retries=0, timeout=SDK_TIMEOUT_SECONDS)
+        self._create = ENDPOINTS[provider](plain)
+        self._max_event_bytes = max_event_bytes
+        self._tee = tee
+
+    async def open(self, request: Mapping[str, Any]) -> SDKStream:
+        """Acquire one stream by one request. Raises OpenFailure, with the SDK's error chained."""
+        try:
+            stream = await self._create(**request, extra_headers=PLAIN_BYTES)
+        except Exception as error:  # what the HTTP library raises where the SDK does not look
+            raise open_failure(error, self._client.api_key) from error
+        decoder = EventStreamDecoder(self._max_event_bytes)
+        return SDKStream(stream, decoder, self._tee, self._client.api_key)
+
+    async def aclose(self) -> None:
+        """Close the client, where this transport made it."""
+        if self._owned:
+            await self._client.close()
+
+
+class SDKStream:
+    """An acquired stream of the SDK: decoded native events, and None for bytes without one.
+
+    `done` is whether it said `[DONE]` so far, `blank` whether all bytes so far were white space or
+    NUL, and `head` is the first of them, up to HEAD_BYTES.
+    """
+
+    def __init__(
+        self,
+        stream: AsyncStream[Any],
+        decoder: EventStreamDecoder,
+        tee: Tee | None,
+        secret: str = "",
+    ) -> None:
+        self._stream = stream
+        self._decoder = decoder
+        self._tee = tee
+        self._secret = secret
+        self._chunks: AsyncIterator[bytes] = stream.response.aiter_raw()
+        self._ready: deque[ServerSentEvent] = deque()
+        self._fault: EventStreamError | None = None
+        self._started = False
+        self.done = False
+        self.blank = True
+        self.head = b""
+
+    @property
+    def media_type(self) -> str:
+        """The content's type as the server names it, in lower case, without parameters."""
+        seen: str = self._stream.response.headers.get("content-type", "")
+        return seen.partition(";")[0].strip().lower()
+
+    async def read_body(self, limit: int) -> bytes:
+        """Read the content as it is, up to `limit` bytes, in place of its events.
+
+        For content that is no event stream. Raises as reading an event does.
+        """
+        body = bytearray()
+        with suppress(StopAsyncIteration):
+            while len(body) < limit:
+                body += await self._next_chunk()
+        return bytes(body[:limit])
+
+    def __aiter__(self) -> SDKStream:
+        """Return the stream itself: it can be read once."""
+        return self
+
+    async def __anext__(self) -> Mapping[str, Any] | None:
+        """Return the next event. Raises a ResponseFailure where reading fails."""
+        if not self._started:
+            self._started = True
+            self._refuse_other_content()
+        if not self._ready:
+            if self._fault is not None:
+                raise _violation(self._fault) from self._fault
+            await self._fill()
+        if not self._ready:
+            return None
+        event = self._ready.popleft()
+        self.done = self.done or event.done
+        if event.empty or event.done:
+            return None
+        try:
+            return _decoded(event, self._secret)
+        except EventStreamError as error:
+            raise _violation(error) from error
+
+    async def aclose(self) -> None:
+        """Close the HTTP response; a connection with unread bytes is not used again."""
+        try:
+            await self._stream.close()
+        finally:
+            await end_early(self._chunks)
+
+    async def _next_chunk(self) -> bytes:
+        try:
+            chunk = await anext(self._chunks)
+        except StopAsyncIteration:
+            raise
+        except Exception as error:
+            if type(error).__name__.endswith("Timeout"):
+                reason = f"no byte came for {SDK_TIMEOUT_SECONDS:g} s: {describe(error)}"
+                raise IdleTimeout(reason, check="completed") from error
+            reason = f"the connection failed before the terminal event: {describe(error)}"
+            raise StreamCut(reason, check="completed") from error
+        if self._tee is not None:
+            self._tee(chunk)
+        self.blank = self.blank and not chunk.strip(BLANK)
+        if len(self.head) < HEAD_BYTES:
+            self.head = (self.head + chunk)[:HEAD_BYTES]
+        return chunk
+
+    async def _fill(self) -> None:
+        chunk = await self._next_chunk()
+        try:
+            self._ready.extend(self._decoder.feed(chunk))
+        except EventStreamError as error:
+            self._ready.extend(error.events)
+            self._fault = error
+
+    def _refuse_other_content(self) -> None:
+        headers = self._stream.response.headers
+        if self.media_type != EVENT_STREAM:
+            seen = scrubbed(headers.get("content-type", ""), self._secret)
+            reason = f"expected content of type {EVENT_STREAM}, saw {quote(seen)}"
+            raise ProtocolViolation(reason, check="lifecycle")
+        encoding = headers.get("content-encoding", "identity")
+        if encoding != "identity":
+            seen = quote(scrubbed(encoding, self._secret))
+            reason = f"expected plain bytes, as asked for; saw the encoding {seen}"
+            raise ProtocolViolation(reason, check="lifecycle")
+
+
+def open_failure(error: Exception, secret: str) -> OpenFailure:
+    """Return what `error`, raised by the SDK before there was an answer to read, means."""
+    import openai
+
+    if isinstance(error, openai.APIStatusError):
+        return _refused(error, secret)
+    if isinstance(error, openai.APIConnectionError):
+        lasts = any(type(each).__name__ in NOT_OF_THE_NETWORK for each in _chain(error))
+        return OpenFailure(f"no connection: {describe(error)}", retryable=not lasts)
+    return _unforeseen(error)
+
+
+def describe(error: BaseException) -> str:
+    """Return the kinds of an error and its causes, without their texts: these may hold secrets."""
+    names: list[str] = []
+    cause: BaseException | None = error
+    while cause is not None and len(names) < 4:
+        names.append(type(cause).__name__)
+        cause = cause.__cause__ or cause.__context__
+    return ", from ".join(dict.fromkeys(names))
+
+
+def _refused(error: APIStatusError, secret: str) -> OpenFailure:
+    # Some servers name the reason as the type alone.
+    words = [word for word in (error.code, error.type) if isinstance(word, str) and word]
+    code = next((word for word in words if word in QUOTA_CODES), next(iter(words), None))
+    return _refusal(
+        error.status_code,
+        quote(scrubbed(error.message, secret)),
+        error.response.headers,
+        scrubbed(code, secret) if code is not None else None,
+    )
+
+
+def _chain(error: BaseException) -> list[BaseException]:
+    # The error, then all causes and contexts, the nearest first.
+    found = [error]
+    for each in found:
+        before = (each.__cause__, each.__context__)
+        found += [earlier for earlier in before if earlier is not None and earlier not in found]
+    return found
+
+
+def _unforeseen(error: Exception) -> OpenFailure:
+    # A refusal whose body breaks off is a refusal all the same: its status stands in the chain.
+    answers = (getattr(each, "response", None) for each in _chain(error))
+    refused = next((answer for answer in answers if answer is not None), None)
+    if refused is None:
+        return OpenFailure(f"the SDK opened no stream: {describe(error)}")
+    return _refusal(refused.status_code, describe(error), refused.headers)
+
+
+def _refusal(
+    status: int, said: str, headers: Mapping[str, str], code: str | None = None
+) -> OpenFailure:
+    return OpenFailure(
+        f"the server answered {status}: {said}",
+        status=status,
+        code=code,
+        retry_after=retry_after(headers, time.time()),
+        retryable=status == 429 or status >= 500,
+    )
+
+
+def _tells_of_an_error(native: Mapping[str, Any]) -> bool:
+    return "error" in native or native.get("type") in ("error", "response.failed")
+
+
+def _decoded(event: ServerSentEvent, secret: str) -> Mapping[str, Any]:
+    # Of an error nothing is ever released; its text goes into messages and logs.
+    try:
+        native = decode_event(event)
+    except EventStreamError as error:
+        if scrubbed(event.data, secret) == event.data:
+            raise
+        unreadable = EventStreamError(scrubbed(error.reason, secret), event=error.event)
+    else:
+        return _without(native, secret) if _tells_of_an_error(native) else native
+    # Raised here, it leaves the first one behind, which quotes the data.
+    raise unreadable
+
+
+def _without(value: Any, secret: str) -> Any:
+    if isinstance(value, str):
+        return scrubbed(value, secret)
+    if isinstance(value, list):
+        return [_without(each, secret) for each in value]
+    if isinstance(value, dict):
+        return {scrubbed(name, secret): _without(each, secret) for name, each in value.items()}
+    return value
+
+
+def scrubbed(text: str, secret: str) -> str:
+    """Return untrusted text without `secret`, or a long piece of it, in upper or lower case.
+
+    What quotes a text may have cut it short, so that only a piece of the key is left in it.
+    """
+    if len(secret) < MIN_KEY_CHARACTERS:
+        return text
+    size = min(MAX_TOLD_CHARACTERS, len(secret))
+    lower, known = text.translate(_LOWER), secret.translate(_LOWER)
+    pieces = {known[at : at + size] for at in range(len(known) - size + 1)}
+    out: list[str] = []
+    kept = masked = 0
+    for at in range(len(text) - size + 1):
+        if lower[at : at + size] not in pieces:
+            continue
+        if at > masked or not out:
+            out += [text[kept:at], REDACTED]
+        kept = masked = at + size
+    return "".join([*out, text[kept:]])
+
+
+def _violation(error: EventStreamError) -> ProtocolViolation:
+    return ProtocolViolation(error.reason, check="lifecycle")
+
+
+def make_client(api_key: str | None = None, base_url: str | None = None) -> AsyncOpenAI:
+    """Return a client of the SDK, made from the environment where nothing is handed over.
+
+    Raises OpenFailure where there is no SDK, no key, or no client can be made.
+    """
+    openai = _sdk()
+    # A redirect would send the conversation, and further requests, to where nobody said.
+    http_client = openai.DefaultAsyncHttpxClient(
+        follow_redirects=False, event_hooks={"response": [bound_refusal]}, mounts=NO_PROXY
+    )
+    return _made(openai.AsyncOpenAI, api_key, base_url, http_client)  # type: ignore[no-any-return]
+
+
+def make_sync_client(api_key: str | None = None, base_url: str | None = None) -> OpenAI:
+    """Return a client that blocks. Raises OpenFailure as `make_client` does."""
+    openai = _sdk()
+    hooks = {"response": [bound_sync_refusal]}
+    http_client = openai.DefaultHttpxClient(
+        follow_redirects=False, event_hooks=hooks, mounts=NO_PROXY
+    )
+    return _made(openai.OpenAI, api_key, base_url, http_client)  # type: ignore[no-any-return]
+
+
+def _sdk() -> Any:
+    try:
+        import openai
+    except ImportError as error:
+        raise OpenFailure(NO_SDK) from error
+    return openai
+
+
+def _made(kind: Any, api_key: str | None, base_url: str | None, http_client: Any) -> Any:
+    import openai
+
+    try:
+        return kind(api_key=api_key, base_url=base_url, max_retries=0, http_client=http_client)
+    except openai.OpenAIError as error:
+        raise OpenFailure("no key: set OPENAI_API_KEY, or hand one over") from error
+    except Exception as error:
+        raise OpenFailure(f"no client could be made: {describe(error)}") from error

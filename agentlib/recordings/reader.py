@@ -1,0 +1,166 @@
+"""Read one stream of a recording: its events up to where reading has to stop, and why it did."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from agentlib.recordings.exchanges import Part
+from agentlib.recordings.formats import odd_lines
+from agentlib.recordings.fragments import line_of_event
+from agentlib.recordings.redaction import Redactor
+from agentlib.recordings.sniff import is_one_document, what_it_is
+from agentlib.sse import (
+    BOM,
+    MAX_EVENT_BYTES,
+    EventStreamDecoder,
+    EventStreamError,
+    ServerSentEvent,
+    bad_utf8,
+    decode_event,
+    too_large,
+)
+
+_SPACE = b" \t\r\n"
+_BLANK_LINES = re.compile(rb"\n{3,}")
+
+
+class Item(NamedTuple):
+    """One event: its object, and its JSON text as it was received."""
+
+    data: dict[str, Any]
+    raw: str
+
+
+@dataclass(slots=True)
+class Reading:
+    """What was read of a part: its events, None for each `[DONE]`, and why reading stopped."""
+
+    part: Part
+    items: list[Item | None] = field(default_factory=list)
+    fault: str | None = None
+    stopped: int = 0  # the number of the event at which it stopped
+    dropped: int = 0
+
+    @property
+    def positions(self) -> list[dict[str, Any] | None]:
+        """The events, None for each `[DONE]`."""
+        return [item.data if item is not None else None for item in self.items]
+
+    @property
+    def natives(self) -> Iterable[dict[str, Any]]:
+        """The events."""
+        return (item.data for item in self.items if item is not None)
+
+    def take(self, events: Iterable[ServerSentEvent]) -> None:
+        """Decode the events up to the first that fails."""
+        try:
+            for event in events:
+                if event.done:
+                    self.items.append(None)
+                elif not event.empty:
+                    self.items.append(Item(decode_event(event), event.data))
+        except EventStreamError as error:
+            self.fault, self.stopped = error.reason, error.event
+
+    def notes(self) -> Iterable[str]:
+        """Say where the part came from, and what of it was not understood."""
+        part = self.part
+        if part.where:
+            yield f"from {part.where}"
+        yield from part.notes
+        if self.items:
+            yield from odd_lines(part)
+        if self.stopped:
+            line = part.line - 1 + line_of_event(part.body, part.form, self.stopped)
+            yield f"reading stopped at line {line:,}"
+
+
+def shrink_blank_lines(body: bytes) -> bytes:
+    """Return an event stream of the same events with one blank line where many follow another."""
+    return _BLANK_LINES.sub(b"\n\n", body.replace(b"\r\n", b"\n").replace(b"\r", b"\n"))
+
+
+def read_part(part: Part, redactor: Redactor | None) -> Reading:
+    """Read a stream; where a redactor is given, without its secrets, in the bytes as well.
+
+    A stream without its secrets is read up to where it is read with them, and no further.
+    """
+    reading = _read(part)
+    if redactor is None:
+        if not reading.items:
+            _say_what_it_is(reading, part.body)
+        return reading
+    whole = reading.fault is None and not reading.dropped
+    body = redactor.body(part.body, part.form, reading.positions if whole else None)
+    notes = tuple(redactor.lines(note) for note in part.notes)
+    clean = part._replace(body=body, tools=redactor.value(part.tools), notes=notes)
+    if body is part.body:
+        reading.part = clean
+    else:
+        reading = _no_further(_read(clean), reading, redactor)
+    if not reading.items:
+        # What it is may no longer be told where a line was cut, but a literal keeps its length.
+        text = redactor.text(part.body.decode(errors="surrogateescape"))
+        _say_what_it_is(reading, text.encode(errors="surrogateescape"))
+        reading.fault = redactor.lines(reading.fault) if reading.fault else None
+    return reading
+
+
+def _no_further(reading: Reading, original: Reading, redactor: Redactor) -> Reading:
+    count = len(original.items)
+    if len(reading.items) < count or (reading.stopped, len(reading.items)) == (
+        original.stopped,
+        count,
+    ):
+        return reading
+    fault = redactor.lines(original.fault) if original.fault else None
+    return replace(original, part=reading.part, items=reading.items[:count], fault=fault)
+
+
+def _say_what_it_is(reading: Reading, body: bytes) -> None:
+    what = what_it_is(body)
+    if what is not None:
+        reading.fault, reading.dropped = what, 0
+
+
+def _read(part: Part) -> Reading:
+    return _read_lines(part) if part.form == "jsonl" else _read_stream(part)
+
+
+def _read_stream(part: Part) -> Reading:
+    source = shrink_blank_lines(part.body)
+    decoder = EventStreamDecoder(MAX_EVENT_BYTES)
+    reading = Reading(part)
+    fault, stopped = None, 0
+    try:
+        events: Sequence[ServerSentEvent] = decoder.feed(source)
+        decoder.end()
+    except EventStreamError as error:
+        events, fault, stopped = error.events, error.reason, error.event
+    reading.take(events)
+    if reading.fault is None:
+        reading.fault, reading.stopped = fault, stopped
+    reading.dropped = decoder.dropped
+    return reading
+
+
+def _read_lines(part: Part) -> Reading:
+    # LF or CRLF ends a line, the last one may lack its end; a blank line is none.
+    lines = [line for line in part.body.removeprefix(BOM).split(b"\n") if line.strip(_SPACE)]
+    reading = Reading(part)
+    if not is_one_document(part.body, lines):
+        reading.take(_decoded(line, number) for number, line in enumerate(lines, 1))
+    return reading
+
+
+def _decoded(line: bytes, number: int) -> ServerSentEvent:
+    if len(line) > MAX_EVENT_BYTES:
+        raise EventStreamError(too_large(MAX_EVENT_BYTES), event=number)
+    try:
+        text = line.decode()
+    except UnicodeDecodeError as error:
+        raise EventStreamError(bad_utf8(error), event=number) from error
+    return ServerSentEvent("", text.removesuffix("\r"), number)

@@ -1,0 +1,195 @@
+"""Three hasty adapters, each a mistake that is easy to make.
+
+Each looks at one event at a time and says what it would have executed by then; none asks anything
+of the response as a whole, and no tool is ever called here. They are what the gate is compared
+with, and the stepper counts what the first of them does.
+
+They read the events of all three APIs, and are used like any adapter: made with a catalog, which
+they do not look at, `accept(event)` for each decoded native event, and `end()` at the end of the
+stream. Both return the list of what is executed now, mostly empty.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from agentlib.conversation import Catalog
+from agentlib.stepper.call_signals import ALL_DONE, BEGINS, DONE, GROWS, STOPS, Told, read
+from agentlib.stepper.preview import Preview
+
+Arguments: TypeAlias = dict[str, Any] | str
+
+
+@dataclass(frozen=True, slots=True)
+class HastyAction:
+    """A call that is executed at this event (number, from 1; at the end, one more than the last).
+
+    `arguments` are the JSON object that is handed to the tool, or the text that is no such thing.
+    """
+
+    event: int
+    call_id: str
+    name: str
+    arguments: Arguments = ""
+
+
+@dataclass(slots=True)
+class _Call:
+    call_id: str
+    name: str
+    fragments: list[str] = field(default_factory=list)
+    preview: Preview = field(default_factory=Preview)
+    changed: bool = True
+
+    @property
+    def text(self) -> str:
+        return "".join(self.fragments)
+
+
+class _Hasty:
+    """Keeps the calls that were told of, and executes each at most once, by its call ID."""
+
+    def __init__(self, catalog: Catalog | None = None) -> None:
+        self.catalog = catalog
+        self.actions: list[HastyAction] = []
+        self._events = 0
+        self._calls: dict[str, _Call] = {}
+        # Those that changed since they were looked at: however often a stream says that all calls
+        # are done, none is parsed twice.
+        self._changed: list[_Call] = []
+        self._acted: set[str] = set()
+
+    def accept(self, event: Mapping[str, Any]) -> list[HastyAction]:
+        """Take the next native event; return what is executed now. Raises nothing."""
+        self._events += 1
+        before = len(self.actions)
+        for told in read(event):
+            self._take(told)
+        return self.actions[before:]
+
+    def end(self) -> list[HastyAction]:
+        """Take the end of the stream, whole or cut; return what is executed now."""
+        self._events += 1
+        before = len(self.actions)
+        self._stop()
+        return self.actions[before:]
+
+    def _take(self, told: Told) -> None:
+        call = self._calls.get(told.key)
+        if told.name and (call is None or call.call_id != told.call_id):
+            call = self._calls[told.key] = _Call(told.call_id, told.name)
+            self._changed.append(call)
+        if told.what == STOPS:
+            self._stop()
+        elif told.what == ALL_DONE:
+            self._all_done()
+        elif call is None or told.what == BEGINS:
+            return
+        elif told.what == DONE:
+            if told.text:
+                call.fragments.clear()
+                self._grow(call, told.text)
+            self._look(call)
+        elif told.what == GROWS and told.text:
+            self._grow(call, told.text)
+            self._grown(call, told.text)
+
+    def _grow(self, call: _Call, text: str) -> None:
+        call.fragments.append(text)
+        if not call.changed:
+            call.changed = True
+            self._changed.append(call)
+
+    def _look(self, call: _Call) -> None:
+        if call.changed and call.call_id not in self._acted:
+            self._done(call)
+        call.changed = False
+
+    def _take_changed(self) -> list[_Call]:
+        changed, self._changed = self._changed, []
+        return changed
+
+    def _all_done(self) -> None:
+        """All calls are said to be done at once."""
+        for call in self._take_changed():
+            self._look(call)
+
+    def _grown(self, call: _Call, fragment: str) -> None:
+        """A fragment came: by itself, this is nothing to act on."""
+
+    def _done(self, call: _Call) -> None:
+        """The call is said to be done, with the arguments that came last."""
+
+    def _stop(self) -> None:
+        """The response stops, for whatever reason, or the stream ends."""
+
+    def _act(self, call: _Call, arguments: Arguments) -> None:
+        if call.call_id not in self._acted:
+            self._acted.add(call.call_id)
+            action = HastyAction(self._events, call.call_id, call.name, arguments)
+            self.actions.append(action)
+
+
+class ActsAtItemDone(_Hasty):
+    """Acts as soon as one call's arguments are said to be done.
+
+    That is arguments.done in the Responses API, or the item's done where that comes first, and
+    the end of its block in Messages. Chat Completions says no such thing: there it acts at a
+    finish reason, whichever it is.
+    """
+
+    def _done(self, call: _Call) -> None:
+        self._act(call, _object_of(call.text or "{}", otherwise=call.text))
+
+
+class ActsWhenItParses(_Hasty):
+    """Acts as soon as the arguments so far can be read as an object that says something.
+
+    It reads them as a preview does, which closes what is open: half a path is a path to it.
+    """
+
+    def _grown(self, call: _Call, fragment: str) -> None:
+        if call.call_id in self._acted:
+            return
+        call.preview.feed(fragment)
+        value = call.preview.value()
+        if value is not None and (call.preview.closed or any(value.values())):
+            self._act(call, value)
+
+    def _done(self, call: _Call) -> None:
+        value = _object_of(call.text or "{}", otherwise="")
+        if not isinstance(value, str):
+            self._act(call, value)
+
+
+class FillsTheCut(_Hasty):
+    """Takes any end for a completion, and arguments that are no object for `{}`.
+
+    It waits, and so looks careful, and then asks neither how the response ended nor whether it
+    did.
+    """
+
+    def _all_done(self) -> None:
+        pass
+
+    def _stop(self) -> None:
+        for call in self._take_changed():
+            if call.call_id not in self._acted:
+                self._act(call, _object_of(call.text, otherwise={}))
+
+
+HASTY = (ActsAtItemDone, ActsWhenItParses, FillsTheCut)
+# The one that is meant where just a hasty adapter is spoken of, as in the stepper.
+Hasty = ActsAtItemDone
+
+
+def _object_of(text: str, *, otherwise: Arguments) -> Arguments:
+    """Parse as most do: what names a thing twice, or holds NaN, passes."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return otherwise
+    return value if isinstance(value, dict) else otherwise

@@ -1,1 +1,0 @@
-"""From bytes to native events, and from a recording back to both. Nothing here decides."""
