@@ -8,7 +8,6 @@ retries are off, since the opening loop owns them.
 
 from __future__ import annotations
 
-import string
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -19,8 +18,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from agentlib.errors import IdleTimeout, OpenFailure, ProtocolViolation, StreamCut
 from agentlib.jsonvalues import quote
 from agentlib.openai_bodies import bound_refusal, bound_sync_refusal, end_early
-from agentlib.recordings.recorder import REDACTED
 from agentlib.retry import QUOTA_CODES, retry_after
+from agentlib.scrubbing import scrubbed
 from agentlib.sse import (
     MAX_EVENT_BYTES,
     EventStreamDecoder,
@@ -45,11 +44,6 @@ EVENT_STREAM = "text/event-stream"
 BLANK = b"\0 \t\r\n"
 NO_SDK = "the SDK is not installed; install it with: pip install 'agentlib[live]'"
 HEAD_BYTES = 1024
-# So many characters of a key in a row tell too much of it.
-MAX_TOLD_CHARACTERS = 12
-# What is shorter is a word for a server that asks for no key, as in "EMPTY", and keeps nothing out.
-MIN_KEY_CHARACTERS = 8
-_LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 # A proxy of the environment cannot reach a server on this machine, such as a lesson's.
 NO_PROXY = {"all://127.0.0.1": None, "all://localhost": None}
 # Errors that the SDK calls a failed connection, and that the same request would meet again.
@@ -306,27 +300,6 @@ def _without(value: Any, secret: str) -> Any:
     if isinstance(value, dict):
         return {scrubbed(name, secret): _without(each, secret) for name, each in value.items()}
     return value
-
-
-def scrubbed(text: str, secret: str) -> str:
-    """Return untrusted text without `secret`, or a long piece of it, in upper or lower case.
-
-    What quotes a text may have cut it short, so that only a piece of the key is left in it.
-    """
-    if len(secret) < MIN_KEY_CHARACTERS:
-        return text
-    size = min(MAX_TOLD_CHARACTERS, len(secret))
-    lower, known = text.translate(_LOWER), secret.translate(_LOWER)
-    pieces = {known[at : at + size] for at in range(len(known) - size + 1)}
-    out: list[str] = []
-    kept = masked = 0
-    for at in range(len(text) - size + 1):
-        if lower[at : at + size] not in pieces:
-            continue
-        if at > masked or not out:
-            out += [text[kept:at], REDACTED]
-        kept = masked = at + size
-    return "".join([*out, text[kept:]])
 
 
 def _violation(error: EventStreamError) -> ProtocolViolation:

@@ -33,6 +33,7 @@ FLOORS = (
     "clock",
     "stopwatch",
     "retry",
+    "scrubbing",
     "recordings",
     "openai_bodies",
     "openai_transport",
@@ -195,7 +196,7 @@ def test_importing_agentlib_is_fast(tmp_path):
 
 
 # Circles and imports upward that are still to be cut: this set only ever shrinks.
-PENDING_CIRCLES = 5
+PENDING_CIRCLES = 4
 PENDING_UPWARD = 12
 
 

@@ -15,7 +15,7 @@ from agentlib.__main__ import main
 from agentlib.faultserver.server import Reply
 from agentlib.laboratory.fixtures import capture
 from agentlib.recordings.capture import Capture
-from agentlib.recordings.recorder import REDACTED
+from agentlib.scrubbing import REDACTED
 
 TURNS = ["success_1_read", "success_2_edit", "success_3_test", "success_4_answer"]
 WHOLE = [Reply.stream(capture(name)) for name in TURNS]

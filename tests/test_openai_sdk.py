@@ -1,7 +1,10 @@
 """Opening a stream through the real SDK: one request, and what each refusal becomes."""
 
 import gzip
+import json
 import socket
+import subprocess
+import sys
 from dataclasses import replace
 
 import anyio
@@ -29,6 +32,40 @@ async def refusal(server, *, owned=True):
             await transport.open(REQUEST)
     assert SECRET not in str(raised.value)
     return raised.value
+
+
+LIVE_CALL = """
+import json
+import sys
+
+import anyio
+
+from agentlib import user
+from agentlib.conversation import Catalog
+from agentlib.model import StreamingModel
+from agentlib.openai_transport import OpenAITransport
+
+
+async def main():
+    transport = OpenAITransport(base_url=sys.argv[1], api_key="any")
+    decision = await StreamingModel(transport, "m").complete([user("repair it")], Catalog())
+    await transport.aclose()
+    return decision.text
+
+
+text = anyio.run(main)
+print(json.dumps({"text": text, "modules": list(sys.modules)}))
+"""
+
+
+def test_a_live_call_loads_no_reader_of_recordings(serve):
+    server = serve(Reply.stream(capture("text_only")))
+    command = [sys.executable, "-c", LIVE_CALL, server.base_url]
+    run = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
+    seen = json.loads(run.stdout)
+    assert seen["text"]
+    assert [name for name in seen["modules"] if name.startswith("agentlib.recordings")] == []
+    assert "yaml" not in seen["modules"]
 
 
 # ---------------------------------------------------------------------------- one plain request

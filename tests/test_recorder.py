@@ -16,7 +16,8 @@ from agentlib.errors import AgentlibError
 from agentlib.faultserver.server import Reply
 from agentlib.laboratory.fixtures import capture
 from agentlib.recordings.capture import Capture
-from agentlib.recordings.recorder import REDACTED, Recorder
+from agentlib.recordings.recorder import Recorder
+from agentlib.scrubbing import REDACTED
 
 READ = Reply.stream(capture("success_1_read"))
 KEY = b"sk-key"

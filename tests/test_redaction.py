@@ -15,8 +15,8 @@ from agentlib.inspection.report import inspect_capture
 from agentlib.recordings import fragments
 from agentlib.recordings import reader as readings
 from agentlib.recordings.capture import Capture
-from agentlib.recordings.recorder import REDACTED
 from agentlib.recordings.redaction import Redactor
+from agentlib.scrubbing import REDACTED
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 KEY = "sk-an-authored-key-0123456789"

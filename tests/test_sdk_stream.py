@@ -24,8 +24,7 @@ from agentlib.errors import (
 )
 from agentlib.faultserver.server import Reply
 from agentlib.laboratory.fixtures import capture
-from agentlib.openai_transport import scrubbed
-from agentlib.recordings.recorder import REDACTED
+from agentlib.scrubbing import REDACTED, scrubbed
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("nothing_is_left")]
 READ = Reply.stream(capture("success_1_read"))

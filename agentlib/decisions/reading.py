@@ -39,12 +39,13 @@ from agentlib.errors import (
     TransportError,
 )
 from agentlib.jsonvalues import StrictJSONError, loads_unique, quote, thaw
-from agentlib.openai_transport import BLANK, scrubbed
+from agentlib.openai_transport import BLANK
 from agentlib.openai_whole import WholeReply
 from agentlib.providers.chat import COMPLETE, read_usage
 from agentlib.providers.fields import said
 from agentlib.providers.requests import argument_text
 from agentlib.reader import ResponseReader
+from agentlib.scrubbing import scrubbed
 
 EMPTY = "the server answered 200 with an empty, blank or all-NUL body"
 # A refusal to stream speaks of it, and says no. An upstream server's failure does neither.

@@ -7,7 +7,6 @@ command. The key is read from the environment by the SDK, and never written anyw
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Callable
 from contextlib import AsyncExitStack, ExitStack
@@ -23,18 +22,17 @@ from agentlib.jsonvalues import printable
 from agentlib.laboratory.scenarios import TASK, describe, ended
 from agentlib.model import StreamingModel
 from agentlib.openai_transport import OpenAITransport
-from agentlib.recordings.recorder import REDACTED, Recorder
+from agentlib.recordings.recorder import Recorder
 from agentlib.runtime.host import Host
 from agentlib.runtime.limits import RunLimits
 from agentlib.runtime.loop import Run
 from agentlib.runtime.outcomes import Finished, Outcome
 from agentlib.runtime.tools import ToolExecutor, catalog
 from agentlib.runtime.workspace import Workspace
+from agentlib.scrubbing import scrubbed
 from agentlib.stepper.trace import plural
 
 EXIT_ANSWERED, EXIT_FAILED, EXIT_USAGE = 0, 1, 2
-# Fewer characters of a key are what all keys begin with.
-MIN_REDACTED = 12
 WARNING = "This sends the fixture project to {where} as model {model}, and can cost money."
 
 
@@ -54,7 +52,7 @@ def run_live(options: LiveOptions, out: TextIO) -> int:
     0: the model answered. 1: the provider failed, or the turns ran out. 2: no key, no SDK, or a
     file that cannot be written. KeyboardInterrupt passes: the stream is closed, no file is left.
     """
-    redact = _redactor(os.environ.get("OPENAI_API_KEY", ""))
+    redact = partial(scrubbed, secret=os.environ.get("OPENAI_API_KEY", ""))
 
     def say(text: str) -> None:
         out.write(f"{redact(printable(text))}\n")
@@ -95,13 +93,6 @@ async def _live(options: LiveOptions, say: Callable[[str], None]) -> Outcome:
             outcome = await running.start([user(TASK)])
         say(f"calculator.py is now:\n{workspace.source('calculator.py')}")
         return outcome
-
-
-def _redactor(key: str) -> Callable[[str], str]:
-    # A text that was shortened may end inside the key, so that its beginnings count too.
-    lengths = range(len(key), min(len(key) - 1, MIN_REDACTED - 1), -1)
-    beginnings = "|".join(re.escape(key[:length]) for length in lengths)
-    return partial(re.compile(beginnings or "(?!)").sub, REDACTED)
 
 
 def _host(address: str) -> str:

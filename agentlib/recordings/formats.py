@@ -7,10 +7,9 @@ from one of these. Nothing here raises for what the bytes hold; what was not und
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from agentlib.jsonvalues import quote
 from agentlib.recordings.curl import is_curl, read_curl
@@ -24,13 +23,12 @@ from agentlib.recordings.exchanges import (
     streams_of,
 )
 from agentlib.recordings.har import is_har, read_har
+from agentlib.recordings.redaction import Redactor
 from agentlib.recordings.sniff import is_one_document
 from agentlib.recordings.unpack import GZIP, unpack
 from agentlib.recordings.vcr import is_cassette, read_cassette
+from agentlib.recordings.writing import mark
 from agentlib.sse import BOM
-
-if TYPE_CHECKING:
-    from agentlib.recordings.redaction import Redactor
 
 # The list of notes may grow while the exchanges are read.
 Read = Callable[[bytes], tuple[Iterable[Exchange], list[str]]]
@@ -128,17 +126,6 @@ def _marked(data: bytes) -> Iterator[Part]:
             line,
             tools if isinstance(tools, list) and all(isinstance(t, dict) for t in tools) else None,
         )
-
-
-def mark(where: str, tools: list[dict[str, Any]] | None = None) -> bytes:
-    """Return the comment that begins one answer among several: its place, and its catalog.
-
-    It is a comment of the event stream, so that any reader passes over it.
-    """
-    said: dict[str, Any] = {"from": where}
-    if tools is not None:
-        said["tools"] = tools
-    return b": recorded answer %b\n" % json.dumps(said, separators=(",", ":")).encode()
 
 
 def _as_stream(part: Part) -> bytes:

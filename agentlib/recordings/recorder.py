@@ -12,7 +12,6 @@ only the bodies; where a server echoes a secret in one, it is replaced.
 from __future__ import annotations
 
 import errno
-import re
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import aclosing, suppress
 from pathlib import Path
@@ -20,9 +19,9 @@ from types import TracebackType
 from typing import Any, BinaryIO, Self
 
 from agentlib.recordings.exchanges import STREAM_TYPES, read_object, tools_of
-from agentlib.recordings.formats import mark
-
-REDACTED = "[redacted]"
+from agentlib.recordings.redaction import Redactor
+from agentlib.recordings.writing import mark
+from agentlib.scrubbing import Scrubber
 
 
 class Recorder:
@@ -36,7 +35,7 @@ class Recorder:
 
     def __init__(self, path: str | Path, secrets: Iterable[str] = ()) -> None:
         self.path = Path(path)
-        self._redactor = _Redactor(secrets)
+        self._scrubber = Scrubber(secrets)
         self._part = self.path.with_name(f"{self.path.name}.part")
         self._file: BinaryIO | None = None
         self._answers = 0
@@ -69,8 +68,6 @@ class Recorder:
         return _Nothing()
 
     def _begin(self, response: Any) -> bool:
-        from agentlib.recordings.redaction import Redactor
-
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind not in STREAM_TYPES:
             return False
@@ -94,7 +91,7 @@ class Recorder:
         """Write the next bytes."""
         if self._file is None:
             raise ValueError("a recorder records inside its `with`")
-        self._file.write(self._redactor.feed(chunk))
+        self._file.write(self._scrubber.feed(chunk))
 
     def __exit__(
         self,
@@ -109,7 +106,7 @@ class Recorder:
         keep = False
         try:
             with file:
-                file.write(self._redactor.end())
+                file.write(self._scrubber.end())
                 keep = file.tell() > 0 and (error is None or isinstance(error, Exception))
         finally:
             if keep:
@@ -123,46 +120,3 @@ class _Nothing:
 
     def __await__(self) -> Iterator[None]:
         return iter(())
-
-
-class _Redactor:
-    """Replaces secrets in bytes that come in chunks; any split gives the same bytes.
-
-    At each place it replaces the longest secret that begins there, from left to right. What may
-    be the beginning of one is held back until the next bytes decide.
-    """
-
-    def __init__(self, secrets: Iterable[str]) -> None:
-        self._secrets = sorted((s.encode() for s in secrets if s), key=len, reverse=True)
-        self._any = re.compile(b"|".join(re.escape(secret) for secret in self._secrets) or b"(?!)")
-        self._held = b""
-
-    def feed(self, chunk: bytes) -> bytes:
-        """Take the next bytes; return those that are decided."""
-        text = self._held + chunk
-        out: list[bytes] = []
-        at = 0
-        while True:
-            found = self._any.search(text, at)
-            stop = found.start() if found is not None else len(text)
-            begins = self._unfinished(text, at, stop)
-            if begins is not None or found is None:
-                cut = stop if begins is None else begins
-                self._held = text[cut:]
-                return b"".join([*out, text[at:cut]])
-            out += [text[at:stop], REDACTED.encode()]
-            at = found.end()
-
-    def end(self) -> bytes:
-        """Say that nothing more comes; return the rest."""
-        rest, self._held = self._held, b""
-        return self._any.sub(REDACTED.encode(), rest)
-
-    def _unfinished(self, text: bytes, at: int, stop: int) -> int | None:
-        # Where, from `at` to `stop`, a secret may begin that reaches beyond the text.
-        longest = len(self._secrets[0]) if self._secrets else 0
-        for start in range(max(at, len(text) - longest + 1), min(stop + 1, len(text))):
-            rest = text[start:]
-            if any(len(secret) > len(rest) and secret.startswith(rest) for secret in self._secrets):
-                return start
-        return None

@@ -34,7 +34,7 @@ from itertools import product
 from typing import Any, Literal
 
 from agentlib.recordings.fragments import Blocks, Leaf, Masked, is_structure, leaves, opens_response
-from agentlib.recordings.recorder import REDACTED
+from agentlib.scrubbing import REDACTED
 
 # How the name of a header or a field ends whose value is a secret: apiKey, openai_api_key.
 NAMES_OF_SECRETS = (

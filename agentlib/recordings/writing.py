@@ -53,6 +53,17 @@ def as_comments(lines: Iterable[str]) -> bytes:
     return f"{text}\n".encode() if text else b""
 
 
+def mark(where: str, tools: list[dict[str, Any]] | None = None) -> bytes:
+    """Return the comment that begins one answer among several: its place, and its catalog.
+
+    It is a comment of the event stream, so that any reader passes over it.
+    """
+    fields: dict[str, Any] = {"from": where}
+    if tools is not None:
+        fields["tools"] = tools
+    return b": recorded answer %b\n" % json.dumps(fields, separators=(",", ":")).encode()
+
+
 def _plain(value: object) -> dict[Any, Any]:
     if isinstance(value, Mapping):
         return dict(value)
