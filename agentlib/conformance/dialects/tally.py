@@ -51,6 +51,9 @@ from agentlib.conformance.dialects.reference import Illegal, Unseen, content, la
 from agentlib.conformance.script import Content, Story
 from agentlib.conversation import Usage
 
+# What chapter 07 hands to its reader, who has no other documentation of this API.
+TALLY_REFERENCE = __doc__
+
 ENDS = {"complete": "done", "length": "full", "filter": "blocked", "failed": "broken"}
 
 
