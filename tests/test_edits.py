@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from agentlib.errors import AgentlibError
 from agentlib.laboratory.fixtures import capture, capture_names
 from agentlib.recordings.capture import Capture
-from agentlib.recordings.edits import REASONS, Edit, EditError, edited
+from agentlib.recordings.edits import REASONS, Edit, EditError
 
 NAMES = ("success_2_edit", "chat_edit", "messages_edit", "interleaved", "disconnect")
 EDITS = st.one_of(
@@ -36,7 +36,7 @@ def made(stream, steps):
     """Make those of the edits that can be made."""
     for name, arguments in steps:
         try:
-            stream = edited(stream, Edit(name, arguments))
+            stream = stream.edited(Edit(name, arguments))
         except EditError:
             continue
     return stream
@@ -45,7 +45,7 @@ def made(stream, steps):
 @given(steps=st.lists(EDITS, max_size=6))
 def test_edits_made_at_once_are_edits_made_one_after_the_other(steps):
     one_by_one = made(capture("success_2_edit"), steps)
-    assert edited(capture("success_2_edit"), *one_by_one.edits) == one_by_one
+    assert capture("success_2_edit").edited(*one_by_one.edits) == one_by_one
 
 
 @pytest.mark.parametrize("sign", [1, -1])
@@ -56,7 +56,7 @@ def test_a_number_too_long_to_be_written_is_refused_as_any_other(good, name, dig
     arguments = {"edit": (number, "a"), "replace": ("a", "b", number), "response": (1,)}
     edit = Edit("drop" if name == "response" else name, arguments.get(name, (number,)))
     with pytest.raises(EditError, match="expected at most 1,000,000,000 as"):
-        edited(good, edit._replace(response=number) if name == "response" else edit)
+        good.edited(edit._replace(response=number) if name == "response" else edit)
 
 
 @pytest.mark.parametrize("response", [-1, 0, 2])
@@ -223,9 +223,9 @@ def test_the_code_makes_the_same_capture_and_leaving_out_the_last_edit_undoes_it
 
     undone = original
     for edit in stream.edits[:-1]:
-        undone = edited(undone, edit)
+        undone = undone.edited(edit)
     if stream.edits:
-        assert edited(undone, stream.edits[-1]) == stream
+        assert undone.edited(stream.edits[-1]) == stream
     assert made(original, []) is original
 
 

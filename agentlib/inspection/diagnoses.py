@@ -17,7 +17,7 @@ from agentlib.inspection import detectors as found
 from agentlib.inspection.observations import Seen
 from agentlib.providers.registry import PROVIDERS
 from agentlib.reader import ResponseReader
-from agentlib.recordings.capture import CapturedResponse
+from agentlib.recordings.events import CapturedResponse
 
 PAGE = "notebooks/diagnoses.md"
 

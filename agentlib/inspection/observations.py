@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from agentlib.errors import ResponseFailure
 from agentlib.gate import Evidence, Finding
-from agentlib.recordings.capture import CapturedResponse
+from agentlib.recordings.events import CapturedResponse
 
 Native = Mapping[str, Any]
 ENDS = {

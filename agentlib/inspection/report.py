@@ -32,7 +32,8 @@ from agentlib.providers.compat import check_flags, flags_for
 from agentlib.providers.registry import PROVIDERS
 from agentlib.reader import ResponseReader
 from agentlib.recordings.boundaries import Provider, detect_provider
-from agentlib.recordings.capture import Capture, CapturedResponse, CaptureNotFound
+from agentlib.recordings.capture import Capture, CaptureNotFound
+from agentlib.recordings.events import CapturedResponse
 from agentlib.stepper.frame import GLYPHS, MAX_NAME_CHARACTERS, WORDS
 from agentlib.stepper.html_export import (
     CannotSave,

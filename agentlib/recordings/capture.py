@@ -13,12 +13,13 @@ from dataclasses import dataclass, field, replace
 from itertools import chain as joined
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from agentlib.errors import AgentlibError
 from agentlib.jsonvalues import thaw
 from agentlib.recordings.boundaries import Provider, Start, detect_provider, find_starts
-from agentlib.recordings.edits import Edit, chain, edited
+from agentlib.recordings.edits import Edit, apply, as_stream, chain
+from agentlib.recordings.events import CapturedEvent, CapturedResponse
 from agentlib.recordings.exchanges import MAX_NAMED, Part
 from agentlib.recordings.formats import join_parts, open_recording
 from agentlib.recordings.reader import Item, Reading, read_part
@@ -33,35 +34,6 @@ CUT_BY_NEXT = "the next response begins before this one has ended"
 
 class CaptureNotFound(AgentlibError):
     """Raised when a capture's file is missing or cannot be opened."""
-
-
-class CapturedEvent(NamedTuple):
-    """One native event: its number within its response (from 1), its object, its text.
-
-    `raw` is the JSON text as it was received; `data` has the kind of the event under "type" also
-    where only the stream's `event:` field named it.
-    """
-
-    number: int
-    data: dict[str, Any]
-    raw: str
-
-
-@dataclass(frozen=True, slots=True)
-class CapturedResponse:
-    """One response of a capture: its number (from 1) and its events, in order.
-
-    `fault` says in one sentence why reading stopped, at event number `len(events) + 1`, or is
-    None. `done_marker` is whether `[DONE]` stood among its events. `notes` are for a reader.
-    `tools` is the catalog of its request, as the API writes it, where that was recorded too.
-    """
-
-    number: int
-    events: tuple[CapturedEvent, ...]
-    fault: str | None = None
-    done_marker: bool = False
-    notes: tuple[str, ...] = ()
-    tools: list[dict[str, Any]] | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -211,35 +183,48 @@ class Capture:
             source = b"".join(b"%b\n" % event.raw.encode() for event in events)
         path.write_bytes(source)
 
+    def edited(self, *edits: Edit) -> Capture:
+        """Return the capture with these edits more, in order. Raises EditError where one cannot be.
+
+        The source of the new capture is written anew from its events, after the last edit; where
+        reading had stopped, it still says so, unless that end was cut off.
+        """
+        if not edits:
+            return self
+        responses = apply(edits, self.name, self.provider, self.responses)
+        source = as_stream(self.comments, responses)
+        made = (*self.edits, *edits)
+        return replace(self, source=source, responses=responses, form="events", edits=made)
+
     def cut(self, after: int, *, response: int = 1) -> Capture:
         """End the stream after event `after`; 0 leaves nothing."""
-        return edited(self, Edit("cut", (after,), response))
+        return self.edited(Edit("cut", (after,), response))
 
     def drop(self, event: int, *, response: int = 1) -> Capture:
         """Leave out an event."""
-        return edited(self, Edit("drop", (event,), response))
+        return self.edited(Edit("drop", (event,), response))
 
     def double(self, event: int, *, response: int = 1) -> Capture:
         """Send an event twice."""
-        return edited(self, Edit("double", (event,), response))
+        return self.edited(Edit("double", (event,), response))
 
     def swap(self, event: int, *, response: int = 1) -> Capture:
         """Send an event after the one that follows it."""
-        return edited(self, Edit("swap", (event,), response))
+        return self.edited(Edit("swap", (event,), response))
 
     def edit(self, event: int, fragment: str, *, response: int = 1) -> Capture:
         """Send another fragment of text or arguments in an event, in its API's own place."""
-        return edited(self, Edit("edit", (event, fragment), response))
+        return self.edited(Edit("edit", (event, fragment), response))
 
     def stop(self, reason: str, *, response: int = 1) -> Capture:
         """Let the response stop for another reason, one of its API's own: see edits.REASONS."""
-        return edited(self, Edit("stop", (reason,), response))
+        return self.edited(Edit("stop", (reason,), response))
 
     def replace(
         self, old: str, new: str, event: int | None = None, *, response: int = 1
     ) -> Capture:
         """Replace a piece of the JSON text, as it was sent, of one event or of every event."""
-        return edited(self, Edit("replace", (old, new, event), response))
+        return self.edited(Edit("replace", (old, new, event), response))
 
     def __repr__(self) -> str:
         if self.edits:

@@ -11,14 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from agentlib.errors import AgentlibError
 from agentlib.jsonvalues import loads_unique, one_line, quote, shorten
+from agentlib.recordings.events import CapturedEvent, CapturedResponse
 from agentlib.recordings.writing import DONE_BLOCK, as_block, as_comments, written
-
-if TYPE_CHECKING:
-    from agentlib.recordings.capture import Capture, CapturedEvent, CapturedResponse
 
 # In the text form of a capture a longer argument is cut; `code` writes it whole.
 MAX_SHOWN_CHARACTERS = 48
@@ -109,29 +107,27 @@ def chain(edits: Iterable[Edit]) -> str:
     return "".join(str(edit) for edit in edits)
 
 
-def edited(capture: Capture, *edits: Edit) -> Capture:
-    """Return `capture` with these edits more, in order. Raises EditError where one cannot be made.
+def apply(
+    edits: Iterable[Edit], name: str, provider: str, responses: Iterable[CapturedResponse]
+) -> tuple[CapturedResponse, ...]:
+    """Return the responses of the capture `name` as these edits leave them, made in order.
 
-    The source of the new capture is written anew from its events, after the last edit; where
-    reading had stopped, it still says so, unless that end was cut off.
+    Raises EditError where one cannot be made.
     """
-    if not edits:
-        return capture
-    responses = list(capture.responses)
+    changed = list(responses)
     for edit in edits:
         _check_number("response", edit.response)
-        if not 1 <= edit.response <= len(responses):
-            has = f"{capture.name} has responses 1 to {len(responses)}"
+        if not 1 <= edit.response <= len(changed):
+            has = f"{name} has responses 1 to {len(changed)}"
             raise EditError(f"{has}, no response {edit.response}")
         place = edit.response - 1
-        responses[place] = _changed(_Target(capture.name, capture.provider, responses[place]), edit)
-    return replace(
-        capture,
-        source=as_comments(capture.comments) + b"".join(_blocks(responses)),
-        responses=tuple(responses),
-        form="events",
-        edits=(*capture.edits, *edits),
-    )
+        changed[place] = _changed(_Target(name, provider, changed[place]), edit)
+    return tuple(changed)
+
+
+def as_stream(comments: Iterable[str], responses: Iterable[CapturedResponse]) -> bytes:
+    """Return edited responses as one event stream, below these comments."""
+    return as_comments(comments) + b"".join(_blocks(responses))
 
 
 class _Target(NamedTuple):
@@ -158,7 +154,7 @@ class _Target(NamedTuple):
         return f"{self.name} has {f'events 1 to {count}' if count else 'no events'}"
 
 
-_Events: TypeAlias = Sequence["CapturedEvent"]
+_Events: TypeAlias = Sequence[CapturedEvent]
 
 
 def _cut(target: _Target, after: int) -> _Events:

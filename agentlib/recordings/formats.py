@@ -27,7 +27,7 @@ from agentlib.recordings.redaction import Redactor
 from agentlib.recordings.sniff import is_one_document
 from agentlib.recordings.unpack import GZIP, unpack
 from agentlib.recordings.vcr import is_cassette, read_cassette
-from agentlib.recordings.writing import mark
+from agentlib.recordings.writing import MARK, mark
 from agentlib.sse import BOM
 
 # The list of notes may grow while the exchanges are read.
@@ -38,7 +38,6 @@ _CONTAINERS: tuple[tuple[str, Callable[[bytes], bool], Read], ...] = (
     ("a cassette", is_cassette, read_cassette),
     ("a recording of curl", is_curl, read_curl),
 )
-_MARK = re.compile(rb"(?:\A|(?<=[\r\n])): recorded answer (\{[^\r\n]*\})(?:\r\n|\n|\r|\Z)")
 # A line that is neither blank, nor a comment, nor a field of the standard.
 _KNOWN_LINE = re.compile(rb"(?:data|event|id|retry)?(?::|\Z)")
 _FULL_LINE = re.compile(rb"[^\n]+")
@@ -69,7 +68,7 @@ def open_recording(
     notes = [note] if note else []
     if source.startswith(GZIP) and not data.startswith(GZIP):
         notes.insert(0, f"unpacked with gzip: {len(data):,} bytes")
-    if _MARK.match(data):
+    if MARK.match(data):
         parts = [part._replace(where=clean(part.where)) for part in _marked(data)]
         return Recording(parts, notes, whole=False)
     for title, known, read in _CONTAINERS:
@@ -111,7 +110,7 @@ def odd_lines(part: Part) -> Iterator[str]:
 
 
 def _marked(data: bytes) -> Iterator[Part]:
-    marks = list(_MARK.finditer(data))
+    marks = list(MARK.finditer(data))
     ends = [*(found.start() for found in marks[1:]), len(data)]
     line, counted = 1, 0
     for found, end in zip(marks, ends, strict=True):

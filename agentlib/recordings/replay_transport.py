@@ -14,7 +14,7 @@ import anyio.lowlevel
 
 from agentlib.clock import Clock
 from agentlib.errors import OpenFailure, ProtocolViolation, StreamCut
-from agentlib.recordings.capture import CapturedResponse
+from agentlib.recordings.events import CapturedResponse
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
-"""Write native events: as strict JSON text, and as the blocks of an event stream."""
+"""Write native events as strict JSON text, and as the blocks and comments of an event stream."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -11,6 +12,8 @@ from agentlib.jsonvalues import SURROGATE
 from agentlib.sse import EventStreamError, ServerSentEvent, decode_event
 
 DONE_BLOCK = b"data: [DONE]\n\n"
+# What `mark` writes, with its JSON object, found at the beginning of any line.
+MARK = re.compile(rb"(?:\A|(?<=[\r\n])): recorded answer (\{[^\r\n]*\})(?:\r\n|\n|\r|\Z)")
 
 
 class WrittenEvent(NamedTuple):

@@ -22,7 +22,8 @@ from agentlib.jsonvalues import one_line, shorten, thaw
 from agentlib.providers.registry import PROVIDERS
 from agentlib.reader import ResponseReader
 from agentlib.recordings.boundaries import detect_provider
-from agentlib.recordings.capture import Capture, CapturedResponse
+from agentlib.recordings.capture import Capture
+from agentlib.recordings.events import CapturedResponse
 from agentlib.stepper.frame import where
 from agentlib.stepper.hasty import HastyAction
 from agentlib.stepper.replay import Replay, captured_catalog

@@ -26,7 +26,7 @@ from agentlib.jsonvalues import SURROGATE, SURROGATE_PAIR, has_surrogate, join_s
 from agentlib.providers.fields import Native
 from agentlib.providers.registry import find_provider
 from agentlib.reader import ResponseReader
-from agentlib.recordings.capture import CapturedResponse
+from agentlib.recordings.events import CapturedResponse
 from agentlib.stepper.hasty import ActsAtItemDone, HastyAction
 from agentlib.stepper.labels import label
 from agentlib.vocabulary import (

@@ -16,7 +16,7 @@ from agentlib.errors import AgentlibError
 from agentlib.jsonvalues import has_surrogate, quote, visible
 from agentlib.laboratory.fixtures import capture as fixture
 from agentlib.recordings.capture import Capture
-from agentlib.recordings.edits import PLACES, REASONS, Edit, EditError, chain, edited
+from agentlib.recordings.edits import PLACES, REASONS, Edit, EditError, chain
 from agentlib.stepper.frame import verdict_line, where
 from agentlib.stepper.replay import Replay
 from agentlib.stepper.trace import Trace
@@ -136,7 +136,7 @@ def _base(capture: Capture) -> tuple[str, tuple[Edit, ...]]:
     A fixture of the book is called by its name; any other is `capture`, as it was given.
     """
     try:
-        same = edited(fixture(capture.name), *capture.edits) == capture
+        same = fixture(capture.name).edited(*capture.edits) == capture
     except (AgentlibError, OSError):
         same = False
     return (f"capture({capture.name!r})", capture.edits) if same else ("capture", ())

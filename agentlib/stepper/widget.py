@@ -19,7 +19,7 @@ from agentlib.assembly import Decision, Limits
 from agentlib.conversation import Catalog
 from agentlib.errors import ResponseFailure
 from agentlib.recordings.capture import Capture
-from agentlib.recordings.edits import Edit, EditError, edited
+from agentlib.recordings.edits import Edit, EditError
 from agentlib.stepper.frame import Frame
 from agentlib.stepper.front_end import FRONT, SCRIPTS, deflated, front_script, front_style
 from agentlib.stepper.html_export import SavedStepper, save_page
@@ -107,7 +107,7 @@ class Stepper(anywidget.AnyWidget):
         # One change asks three times: what a page sent, what is valid, what to show.
         edits = checked(asked, self._response)
         if edits != self._tried[0]:
-            self._tried = edits, edited(self._recorded.capture, *edits)
+            self._tried = edits, self._recorded.capture.edited(*edits)
         return self._tried
 
     @traitlets.observe("edits")
