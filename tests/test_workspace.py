@@ -12,6 +12,7 @@ from projects import call, entering
 
 from agentlib.runtime import workspace
 from agentlib.runtime.tools import ToolExecutor
+from agentlib.runtime.trees import copy_tree, flatten
 from agentlib.runtime.workspace import MAX_FILE_BYTES, MAX_LISTED, ToolError, Workspace
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
@@ -335,3 +336,76 @@ async def test_an_edit_that_is_not_exact_changes_nothing(enter, old, new, reason
     assert result.output.startswith("error: ")
     assert reason in result.output
     assert (place.root / "a.txt").read_bytes() == b"one\r\ntwo aaa"
+
+
+# ----------------------------------------------------------------------------------- any depth
+
+
+def make_deep(root, levels, name="d"):
+    """Make nested folders with one file in each, by steps, as no path of them may be too long."""
+    opened = os.open(root, os.O_RDONLY)
+    for _ in range(levels):
+        os.mkdir(name, dir_fd=opened)
+        inner = os.open(name, os.O_RDONLY, dir_fd=opened)
+        os.close(opened)
+        opened = inner
+        os.close(os.open("file.py", os.O_CREAT | os.O_WRONLY, dir_fd=opened))
+    os.close(opened)
+
+
+@posix_only
+@pytest.mark.parametrize(("levels", "name"), [(1500, "d"), (40, "d" * 200), (1500, "d" * 200)])
+def test_a_tree_of_any_depth_is_removed(enter, levels, name):
+    place = enter({"a.py": b""})
+    make_deep(place.root, levels, name)
+
+    assert place.list().split("\n")[0] == "a.py"
+    assert place.test().startswith("there are no tests to run")
+
+
+@posix_only
+def test_a_deep_project_is_copied_and_removed(tmp_path):
+    make_deep(tmp_path, 1500)
+    with Workspace(tmp_path) as place:
+        assert place.list().split("\n")[-1] == "d/" * 116 + "file.py"
+        last = place.root / "/".join("d" * 1500) / "file.py"
+        assert last.exists()
+    flatten(tmp_path)
+
+
+@posix_only
+def test_a_project_that_cannot_be_copied_leaves_nothing(tmp_path):
+    make_deep(tmp_path, 40, "d" * 200)
+    with pytest.raises(OSError, match="too long"):
+        Workspace(tmp_path).__enter__()
+    flatten(tmp_path)
+
+
+@posix_only
+def test_folders_without_permissions_are_removed_and_links_are_not_followed(enter, outside):
+    place = enter({"a.py": b""})
+    for name in ("one", "two"):
+        inner = place.root / name / "inner"
+        (inner / "last").mkdir(parents=True)
+        (inner / "outside").symlink_to(outside)
+        inner.chmod(0)
+        inner.parent.chmod(0o555)
+
+    assert (outside / "secret.txt").exists()
+
+
+def test_a_copy_keeps_modes_and_links(tmp_path):
+    inner = tmp_path / "from" / "inner"
+    inner.mkdir(parents=True)
+    (inner / "run.sh").write_text("", "utf-8")
+    (inner / "run.sh").chmod(0o755)
+    (inner / "link").symlink_to("run.sh")
+    (inner / "left_out").mkdir()
+    inner.chmod(0o555)
+    copy_tree(tmp_path / "from", tmp_path / "to", without="left_out")
+
+    copied = tmp_path / "to" / "inner"
+    assert sorted(path.name for path in copied.iterdir()) == ["link", "run.sh"]
+    assert (copied / "link").is_symlink()
+    assert (copied / "run.sh").stat().st_mode & 0o777 == 0o755
+    assert copied.stat().st_mode & 0o777 == 0o555

@@ -11,7 +11,6 @@ from __future__ import annotations
 import errno
 import os
 import re
-import shutil
 import stat
 import tempfile
 import threading
@@ -24,6 +23,7 @@ from typing import BinaryIO, Self
 from agentlib.errors import AgentlibError
 from agentlib.jsonvalues import quote
 from agentlib.runtime.testrun import TEST_SECONDS, run_tests
+from agentlib.runtime.trees import copy_tree, flatten
 
 # A source file that a person would read; more would fill a model's context.
 MAX_FILE_BYTES = 64 * 1024
@@ -65,11 +65,10 @@ class Workspace:
         temporary = tempfile.TemporaryDirectory(prefix="agentlib-")
         try:
             self._base = Path(temporary.name).resolve()
-            ignored = shutil.ignore_patterns("__pycache__")
-            shutil.copytree(self._folder, self._base / "project", symlinks=True, ignore=ignored)
+            copy_tree(self._folder, self._base / "project", without="__pycache__")
             (self._base / "scratch").mkdir()
         except BaseException:
-            temporary.cleanup()
+            _remove(temporary)
             raise
         self._temporary = temporary
         return self
@@ -83,7 +82,7 @@ class Workspace:
         """Remove the copy, with all that was made in it."""
         temporary, self._temporary = self._temporary, None
         if temporary is not None:
-            temporary.cleanup()
+            _remove(temporary)
 
     @property
     def root(self) -> Path:
@@ -257,10 +256,18 @@ def _encoded(path: str, text: str) -> bytes:
     return data
 
 
+def _remove(temporary: tempfile.TemporaryDirectory[str]) -> None:
+    # What is made flat first needs no recursion, and no path of it is too long to be removed.
+    flatten(Path(temporary.name))
+    temporary.cleanup()
+
+
 def _files(root: Path) -> Iterator[str]:
-    # The plain files that `read` takes by their paths, in order; links are left out.
+    # The plain files that `read` takes by their paths, in order; links are left out. A folder
+    # whose path is refused is not looked into, which bounds the depth too.
     for folder, inner, names in os.walk(root):
-        inner.sort()
+        inside = Path(folder).relative_to(root)
+        inner[:] = sorted(name for name in inner if not _problem((inside / name).as_posix()))
         for name in sorted(names):
             file = Path(folder, name)
             path = file.relative_to(root).as_posix()
