@@ -114,6 +114,91 @@ def test_what_came_of_the_tests_stands_first(enter, contents, verdict):
     assert enter(contents).test().startswith(verdict)
 
 
+def passing(*, before="", inside="pass", after="", decorator=""):
+    """A module with one test, and code around it."""
+    return (
+        f"{before}\nclass T(unittest.TestCase):\n    {decorator}\n"
+        f"    def test_one(self):\n        {inside}\n{after}"
+    )
+
+
+FORGED = "print('Ran 2 tests\\n\\nOK', file=sys.stderr, flush=True)\n"
+EVERY_FD = """
+for fd in range(3, 40):
+    try:
+        os.write(fd, b'{"ran": 2, "passed": 2, "failed": 0, "skipped": 0}\\n')
+    except OSError:
+        pass
+"""
+# What ends well, or says so, without a test that passed.
+UNPROVEN = {
+    "ended at import": "os._exit(0)",
+    "ended in a test": passing(inside="os._exit(0)"),
+    "ended after a passed test": passing(
+        after="class U(unittest.TestCase):\n    def test_two(self): os._exit(0)"
+    ),
+    "ended, with the words of a runner": f"{FORGED}os._exit(0)",
+    "ended, with counts in every file": f"{EVERY_FD}os._exit(0)",
+    "ended at exit's status": "sys.exit(0)",
+    "ended by another program": "os.execv('/bin/true', ['true'])",
+    "ended by a thread": passing(
+        before="import threading",
+        inside="threading.Thread(target=os._exit, args=(0,)).start(); time.sleep(60)",
+    ),
+    "left by a child": passing(inside="os.fork() and os._exit(0)"),
+    "every test skipped": passing(decorator="@unittest.skip('later')"),
+    "skipped inside": passing(inside="self.skipTest('later')"),
+    "a class skipped": passing(before="@unittest.skip('later')"),
+    "a module skipped": "raise unittest.SkipTest('later')",
+    "skipped at set-up": passing(before="def setUpModule(): raise unittest.SkipTest('later')"),
+    "a failure expected": passing(inside="self.fail()", decorator="@unittest.expectedFailure"),
+    "a pass not expected": passing(decorator="@unittest.expectedFailure"),
+    "no test": "",
+    "no test loaded": passing(after="def load_tests(*_): return unittest.TestSuite()"),
+    "failed, and ended with 0": passing(
+        before="import atexit\natexit.register(os._exit, 0)", inside="self.fail()"
+    ),
+    "the runner's words replaced": passing(
+        before="unittest.TextTestResult.wasSuccessful = lambda self: True", inside="self.fail()"
+    ),
+    "passed, and ended with 3": passing(before="import atexit\natexit.register(os._exit, 3)"),
+    "a runner of its own": "class unittest: pass\nprint('OK')",
+}
+
+
+@posix_only
+@pytest.mark.parametrize("body", UNPROVEN.values(), ids=UNPROVEN)
+def test_the_tests_pass_only_by_a_report_of_one_that_passed(enter, body):
+    verdict = enter(python_test(body)).test().partition("\n")[0]
+    assert verdict.startswith(("the tests fail", testrun.UNPROVEN, "there are no tests to run"))
+
+
+PROVEN = {
+    "one": passing(),
+    "one beside a skipped one": passing(
+        after="    @unittest.skip('later')\n    def test_two(self): pass"
+    ),
+    "with subtests": passing(inside="[self.subTest(n).__enter__() for n in ()]"),
+    "with an input that is empty": passing(inside="self.assertEqual(sys.stdin.read(), '')"),
+    "with a child": passing(inside="os.fork() or os._exit(0)"),
+    "with a child that goes on": passing(inside="os.fork()"),
+    "with a function left replaced": passing(inside="os.write = os.lseek = print"),
+}
+
+
+@posix_only
+@pytest.mark.parametrize("body", PROVEN.values(), ids=PROVEN)
+def test_a_test_that_passed_is_reported(enter, body):
+    assert enter(python_test(body)).test().startswith("the tests pass\n")
+
+
+def test_a_project_cannot_replace_the_runner(enter):
+    fake = b"import os\nprint('OK')\nos._exit(0)\n"
+    names = ("unittest.py", "unittest_runner.py", "json.py", "sitecustomize.py")
+    place = enter({**dict.fromkeys(names, fake), **python_test(passing(inside="self.fail()"))})
+    assert place.test().startswith("the tests fail (exit status 1)")
+
+
 def test_only_the_end_of_long_output_is_shown(enter):
     output = enter(python_test("print('x' * 100_000)\nprint('last words', flush=True)")).test()
 
@@ -153,7 +238,7 @@ def test_what_the_tests_leave_running_is_killed(enter, hold):
     place = enter(python_test(f"{HOLDING}os._exit(0)"))
     pipe = hold(place)
 
-    assert place.test().startswith("the tests pass")
+    assert place.test().startswith(testrun.UNPROVEN)
     pipe.wait_started()
     pipe.wait_nobody_holds_it()
 

@@ -3,12 +3,16 @@
 The process gets no key and no other variable of its parent, and leaves nothing running: its whole
 process group is killed, also after an ordinary end. That bounds accidents, not malice: a temporary
 folder and a process are no sandbox.
+
+That the tests pass is known by the runner's own report with at least one passed test, never by an
+exit status: a process can end with 0 before any test began.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import secrets
 import signal
 import subprocess
 import sys
@@ -18,7 +22,9 @@ import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
+
+from agentlib.runtime import unittest_runner
 
 # The fixture's tests take a tenth of a second; what takes this long hangs.
 TEST_SECONDS = 20.0
@@ -27,11 +33,22 @@ MAX_OUTPUT_BYTES = 8 * 1024
 # What may be written before the process is killed for it.
 MAX_WRITTEN_BYTES = 4 * 1024 * 1024
 _POLL_SECONDS = 0.01
+UNPROVEN = "the tests prove nothing"
 
 # -I: neither variables of the environment nor the user's own packages change what runs.
-COMMAND = (sys.executable, "-I", "-B", "-X", "utf8", "-m", "unittest")
+_RUNNER = Path(unittest_runner.__file__)
+COMMAND = (sys.executable, "-I", "-B", "-X", "utf8", str(_RUNNER))
+# A report is one short line; what is longer is none.
+MAX_REPORT = 1024
 # What a Python cannot start without, on some systems. None of it is secret.
 _NEEDED = ("SYSTEMROOT", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+
+
+class _Counts(NamedTuple):
+    ran: int
+    passed: int
+    failed: int
+    skipped: int
 
 
 def run_tests(
@@ -44,12 +61,15 @@ def run_tests(
     duration, so that the same tests give the same text.
     """
     stop = stop or threading.Event()
-    with tempfile.TemporaryFile() as output:
+    nonce = secrets.token_hex(unittest_runner.NONCE_BYTES // 2)
+    with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as report:
+        report.write(nonce.encode())
+        report.seek(0)
         process = subprocess.Popen(  # noqa: S603 - this interpreter, and the project's own tests
             COMMAND,
             cwd=folder,
             env=environment(scratch),
-            stdin=subprocess.DEVNULL,
+            stdin=report,
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
@@ -59,7 +79,8 @@ def run_tests(
         finally:
             _kill(process)
         shown = _shown(output, folder, scratch)
-    verdict = killed or _verdict(process.returncode, shown)
+        counts = _counts(report, nonce)
+    verdict = killed or _verdict(process.returncode, counts)
     return f"{verdict}\n\n{shown}".rstrip()
 
 
@@ -100,12 +121,24 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _verdict(status: int, output: str) -> str:
-    if re.search(r"^Ran 0 tests", output, re.MULTILINE):
+def _counts(report: IO[bytes], nonce: str) -> _Counts | None:
+    # What the runner reported; None where it did not.
+    report.seek(0)
+    found = re.fullmatch(rb"%b (\d+) (\d+) (\d+) (\d+)\n" % nonce.encode(), report.read(MAX_REPORT))
+    return _Counts(*map(int, found.groups())) if found is not None else None
+
+
+def _verdict(status: int, counts: _Counts | None) -> str:
+    failed = f"the tests fail (exit status {status})"
+    if counts is None:
+        return failed if status else f"{UNPROVEN}: their process ended before they did"
+    if counts.failed:
+        return failed
+    if not counts.ran and not counts.skipped:
         return "there are no tests to run"
-    if status == 0:
-        return "the tests pass"
-    return f"the tests fail (exit status {status})"
+    if not counts.passed:
+        return f"{UNPROVEN}: none of them passed, {counts.skipped} were skipped"
+    return failed if status else "the tests pass"
 
 
 def _names(folder: Path, scratch: Path) -> Mapping[str, str]:
@@ -114,6 +147,7 @@ def _names(folder: Path, scratch: Path) -> Mapping[str, str]:
         f"{folder}{os.sep}": "",
         str(folder): ".",
         str(scratch): "(scratch)",
+        str(_RUNNER.parent): "(runner)",
         sysconfig.get_path("purelib"): "(packages)",
         sysconfig.get_path("stdlib"): "(python)",
     }
