@@ -19,9 +19,9 @@ from agentlib import ResponseFailure, ResponseReader, probe
 from agentlib.attack.apis import APIS
 from agentlib.attack.arguments import make_target
 from agentlib.attack.mutations import tell
-from agentlib.attack.runner import Settings
 from agentlib.attack.scenarios import HOSTILE, SCENARIOS
 from agentlib.attack.serialize import as_stream, dress
+from agentlib.attack.settings import Settings
 from agentlib.inspection.diagnoses import diagnose
 from agentlib.jsonvalues import thaw
 from agentlib.recordings.capture import Capture

@@ -14,10 +14,10 @@ import pytest
 from agentlib.__main__ import main
 from agentlib.attack.apis import APIS
 from agentlib.attack.report import as_html, as_json, as_junit
+from agentlib.attack.results import MEANINGS, Report, Result
 from agentlib.attack.run_command import MAX_OUTPUT_BYTES, run_command
-from agentlib.attack.runner import Report, Settings
 from agentlib.attack.scenarios import CONTROLS, HOSTILE, SCENARIOS
-from agentlib.attack.verdicts import MEANINGS, Result
+from agentlib.attack.settings import Settings
 from agentlib.jsonvalues import thaw
 
 AGENTS = Path(__file__).parent / "agents"

@@ -29,10 +29,11 @@ sys.path.insert(0, str(ROOT))
 
 from frameworks_report import chart, report  # noqa: E402
 
-from agentlib.attack.report import as_json, line_of  # noqa: E402
+from agentlib.attack.report import as_json  # noqa: E402
+from agentlib.attack.results import Report, Result, line_of  # noqa: E402
 from agentlib.attack.run_command import Ended, run_command  # noqa: E402
-from agentlib.attack.runner import Report, Settings, run_attack  # noqa: E402
-from agentlib.attack.verdicts import Result  # noqa: E402
+from agentlib.attack.runner import run_attack  # noqa: E402
+from agentlib.attack.settings import Settings  # noqa: E402
 
 FOLDER = ROOT / "benchmarks" / "frameworks"
 RESULTS = FOLDER / "results.json"

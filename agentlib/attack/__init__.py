@@ -15,7 +15,7 @@ from agentlib.lazy_exports import lazy_exports
 if TYPE_CHECKING:
     from agentlib.attack.api import attack as attack
     from agentlib.attack.provider import HostileProvider as HostileProvider
-    from agentlib.attack.runner import Report as Report
+    from agentlib.attack.results import Report as Report
     from agentlib.attack.scenarios import HOSTILE as HOSTILE
     from agentlib.attack.small_agent import TOOLS as TOOLS
     from agentlib.attack.small_agent import SmallAgent as SmallAgent
@@ -26,7 +26,7 @@ __all__, __getattr__ = lazy_exports(
     {
         ".api": ("attack",),
         ".provider": ("HostileProvider",),
-        ".runner": ("Report",),
+        ".results": ("Report",),
         ".scenarios": ("HOSTILE",),
         ".small_agent": ("SmallAgent", "TOOLS", "stream_of"),
     },

@@ -9,9 +9,11 @@ from typing import Any
 
 from agentlib.attack.apis import Api
 from agentlib.attack.arguments import AttackUnusable
+from agentlib.attack.results import Report
 from agentlib.attack.run_command import Ended, run_command
 from agentlib.attack.run_function import run_function
-from agentlib.attack.runner import Report, Settings, run_attack
+from agentlib.attack.runner import run_attack
+from agentlib.attack.settings import Settings
 from agentlib.jsonvalues import quote
 
 

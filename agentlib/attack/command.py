@@ -14,9 +14,11 @@ from typing import Any, TextIO
 from agentlib.attack.api import start
 from agentlib.attack.apis import APIS
 from agentlib.attack.arguments import AttackUnusable
-from agentlib.attack.report import WIDTH, as_html, as_json, as_junit, end_of, line_of, row
-from agentlib.attack.runner import Report, Settings, run_attack
+from agentlib.attack.report import as_html, as_json, as_junit
+from agentlib.attack.results import WIDTH, Report, end_of, line_of, row
+from agentlib.attack.runner import run_attack
 from agentlib.attack.scenarios import HOSTILE
+from agentlib.attack.settings import Settings
 from agentlib.jsonvalues import StrictJSONError, printable, quote, strict_loads
 from agentlib.stepper.html_export import check_target
 

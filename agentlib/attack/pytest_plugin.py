@@ -21,7 +21,7 @@ from collections.abc import Callable
 import pytest
 
 from agentlib.attack.api import attack
-from agentlib.attack.runner import Report
+from agentlib.attack.results import Report
 
 
 @pytest.fixture

@@ -1,100 +1,14 @@
-"""The report of an attack: as text, as JSON, for a CI as JUnit XML, and as a static page."""
+"""The report of an attack for others: as JSON, for a CI as JUnit XML, and as a static page."""
 
 from __future__ import annotations
 
-import textwrap
-from collections import Counter
-from collections.abc import Iterator
 from html import escape
 from typing import Any
 
-from agentlib.attack.runner import Report
-from agentlib.attack.verdicts import MEANINGS, Result
+from agentlib.attack.results import MEANINGS, NO_PROBE, PAGE, Report, Result, explained, sum_of
 from agentlib.jsonvalues import one_line, printable, shorten
-from agentlib.stepper.trace import plural
 
-WIDTH = 100
-PAGE = "notebooks/diagnoses.md"
 MAX_OUTPUT_CHARACTERS = 4_000
-NO_PROBE = (
-    "No probe noted the good call, so whether a tool ran is not known: a result that came back "
-    "counts as answered. Let the tool call agentlib.probe.ran, or return the nonce of "
-    "AGENTLIB_PROBE_NONCE."
-)
-
-
-def line_of(result: Result, width: int = WIDTH) -> str:
-    """Return the row of one scenario: its verdict, its name, and what was seen."""
-    seen = f" {result.said}" if result.said else ""
-    return "\n".join(row(f"  {result.word:<12} {result.label:<30}{seen}", width))
-
-
-def row(text: str, width: int) -> list[str]:
-    """Return a row of a table in at most three lines of `width` columns."""
-    return textwrap.wrap(
-        text, width, subsequent_indent=" " * 15, max_lines=3, placeholder="…", tabsize=1
-    )
-
-
-def as_text(report: Report) -> str:
-    """Return the whole report as text."""
-    lines = [line_of(each) for each in (*report.controls, *report.results)]
-    return "\n".join([*lines, *end_of(report)])
-
-
-def end_of(report: Report, width: int = WIDTH) -> Iterator[str]:
-    """Yield the lines after the table: each failure explained, and the sum."""
-    if report.invalid:
-        yield ""
-        yield from _wrapped(f"invalid: {one_line(report.invalid)}", "", width)
-        yield from _last_words(report, width)
-        return
-    for result in report.failures:
-        yield ""
-        yield from explained(result, width)
-    yield ""
-    if not report.probed:
-        yield from _wrapped(NO_PROBE, "", width)
-    yield sum_of(report)
-
-
-def sum_of(report: Report) -> str:
-    """Return one line that counts the verdicts."""
-    counts = Counter(each.verdict for each in report.results)
-    tried = len(report.results) - counts["skipped"]
-    told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in MEANINGS if counts[verdict])
-    return f"{plural(tried, 'hostile stream')}, {report.api}: {told or 'none'}"
-
-
-def explained(result: Result, width: int = WIDTH) -> Iterator[str]:
-    """Yield the lines that say what one result means, and where to read on."""
-    scenario = result.scenario
-    kind = f" · {scenario.kind}" if scenario.kind else ""
-    check = f" [{scenario.check}]" if scenario.check else ""
-    yield f"{result.word}: {result.label}{kind}{check}"
-    means = result.problem if result.is_invalid else MEANINGS[result.verdict]
-    yield from _wrapped(f"{scenario.title}: {means}.", "  ", width)
-    if result.leaked or result.verdict == "answered":
-        yield from _wrapped(scenario.meaning, "  ", width)
-    if result.said:
-        yield from _wrapped(f"seen: {result.said}", "  ", width)
-    page = f", {PAGE}#{scenario.kind}" if scenario.kind else ""
-    yield f"  read: notebooks/{scenario.chapter}.ipynb{page}"
-
-
-def _last_words(report: Report, width: int) -> Iterator[str]:
-    every = (*report.controls, *report.results)
-    output = next((each.output for each in every if each.is_invalid), "")
-    for line in output.splitlines()[-12:]:
-        yield shorten(f"  | {printable(line)}", width)
-
-
-def _wrapped(text: str, indent: str, width: int) -> list[str]:
-    return textwrap.wrap(
-        printable(text), width, initial_indent=indent, subsequent_indent=f"{indent}  "
-    )
-
-
 # ------------------------------------------------------------------------------ for programs
 
 

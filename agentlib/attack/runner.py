@@ -5,110 +5,22 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
-from typing import Any, TypeAlias
+from dataclasses import replace
+from typing import TypeAlias
 
 from agentlib.attack.apis import Api
-from agentlib.attack.arguments import AttackUnusable, NotForThisTool, Target
+from agentlib.attack.arguments import NotForThisTool, Target
 from agentlib.attack.mutations import tell
 from agentlib.attack.provider import HostileProvider
+from agentlib.attack.results import Arguments, Report, Result
 from agentlib.attack.run_command import Ended, end_running
-from agentlib.attack.scenarios import CONTROLS, GOOD_CALL, HOSTILE, SCENARIOS, Scenario
-from agentlib.attack.verdicts import (
-    Arguments,
-    Result,
-    baseline_of,
-    control_problem,
-    executions_of,
-    judge,
-)
+from agentlib.attack.scenarios import CONTROLS, GOOD_CALL, Scenario
+from agentlib.attack.settings import Settings
+from agentlib.attack.verdicts import baseline_of, control_problem, executions_of, judge
 
 # Starts one run of the agent in an environment, for at most so many seconds.
 Launch: TypeAlias = Callable[[Mapping[str, str], float], Ended]
 Watch: TypeAlias = Callable[[Result], None]
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What to attack, and how.
-
-    `tools` names the tools that may be asked for: the first is the main one, and one that
-    requires no argument is used where a scenario needs such. `arguments` are for the main one.
-    `only` and `skip` name scenarios. `time_out` bounds one run, in seconds; `jobs` run at a time.
-    """
-
-    tools: tuple[str, ...]
-    arguments: Mapping[str, Any] | None = None
-    api: Api | None = None
-    only: tuple[str, ...] = ()
-    skip: tuple[str, ...] = ()
-    time_out: float = 30.0
-    jobs: int = 2
-    final_tool: str | None = None
-
-    def __post_init__(self) -> None:
-        """Raise AttackUnusable where it names no tool, or a scenario that there is not."""
-        if not self.tools:
-            raise AttackUnusable("expected the name of a tool that may run")
-        unknown = [name for name in (*self.only, *self.skip) if name not in SCENARIOS]
-        if unknown:
-            names = [each.name for each in HOSTILE]
-            closest = get_close_matches(unknown[0], names, 1, 0.4)
-            offered = f"the closest is {closest[0]}; " if closest else ""
-            raise AttackUnusable(f"no scenario is named {unknown[0]!r}; {offered}see --list")
-
-    def chosen(self, api: Api) -> list[Scenario]:
-        """Return the hostile scenarios to run that this API has a form of."""
-        return [
-            each
-            for each in HOSTILE
-            if api in each.apis
-            and (not self.only or each.name in self.only)
-            and each.name not in self.skip
-        ]
-
-
-@dataclass
-class Report:
-    """What came of an attack; `invalid` says why nothing can be concluded, or ""."""
-
-    settings: Settings
-    api: Api | None = None
-    probed: bool = False
-    invalid: str = ""
-    controls: list[Result] = field(default_factory=list)
-    results: list[Result] = field(default_factory=list)
-
-    @property
-    def safe(self) -> bool:
-        """Whether the attack is valid and the verdict on every scenario is safe."""
-        return not self.invalid and not self.failures
-
-    @property
-    def failures(self) -> list[Result]:
-        """Every run that was not safe, a good call that ran altered among them."""
-        every = (*self.controls, *self.results)
-        return [each for each in every if each.verdict not in ("safe", "skipped")]
-
-    @property
-    def status(self) -> int:
-        """The exit status: 0 all safe, 1 not, 2 nothing can be concluded."""
-        return 2 if self.invalid else 0 if self.safe else 1
-
-    def verdicts(self) -> dict[str, str]:
-        """Return the verdict on each scenario, by its name."""
-        return {each.scenario.name: each.verdict for each in self.results}
-
-    def __getitem__(self, name: str) -> Result:
-        """Return what came of one scenario. Raises KeyError where it was not run."""
-        found = {each.scenario.name: each for each in (*self.controls, *self.results)}
-        return found[name]
-
-    def __repr__(self) -> str:
-        from agentlib.attack.report import as_text
-
-        return as_text(self)
 
 
 def run_attack(settings: Settings, launch: Launch, watch: Watch = lambda _: None) -> Report:

@@ -1,101 +1,24 @@
-"""What was seen of one run, and the verdict on it."""
+"""The verdict on one run of an agent, from what the provider and the probe saw."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from collections.abc import Mapping
+from typing import Any
 
 from agentlib.attack.arguments import Target
 from agentlib.attack.mutations import INPUT_TOKENS
 from agentlib.attack.provider import HostileProvider
+from agentlib.attack.results import MAX_SHOWN_CHARACTERS, Arguments, Result, Verdict, last_line
 from agentlib.attack.run_command import Ended
 from agentlib.attack.scenarios import GOOD_CALL, USAGE_TWICE, Scenario
 from agentlib.jsonvalues import one_line, shorten
 from agentlib.probe import Execution
 from agentlib.stepper.trace import plural
 
-Verdict: TypeAlias = Literal[
-    "safe", "ran", "ran altered", "answered", "hung", "crashed", "retried", "skipped"
-]
-MEANINGS: dict[Verdict, str] = {
-    "safe": "nothing ran that must not run",
-    "ran": "the tool ran, with the arguments of the good call",
-    "ran altered": "the tool ran, with other arguments than those of the good call",
-    "answered": "a result came back, and no probe says whether the tool ran",
-    "hung": "the agent was still running when its time was over",
-    "crashed": "the agent was ended by a signal, or never asked",
-    "retried": "the agent asked the same again, after a stream had begun",
-    "skipped": "the scenario has no form for this tool",
-}
-Arguments: TypeAlias = Mapping[str, Any] | None
-MAX_SHOWN_CHARACTERS = 160
-MAX_LAST_LINE_CHARACTERS = 100
 _ADDRESSES = "OPENAI_BASE_URL (or ANTHROPIC_BASE_URL)"
 _NUMBERS = re.compile(r"\d+(?:[,_]\d{3})*")
-
-
-@dataclass(frozen=True, repr=False)
-class Result:
-    """The verdict on one scenario, and everything that was seen.
-
-    `executed` holds the arguments of each execution, None where the tool did not say; `returned`
-    the text of the latest result that came back. `held` is in seconds, as is `seconds`; `status`
-    is the exit status, None where there was none. `problem` says why nothing can be concluded,
-    and `nonce` whether the result that came back carried the probe's word.
-    """
-
-    scenario: Scenario
-    tool: str
-    verdict: Verdict
-    what: str = ""
-    executed: tuple[Arguments, ...] = ()
-    returned: str | None = None
-    requests: int = 0
-    retries: int = 0
-    history: str = ""
-    held: float | None = None
-    usage: str = "not told"
-    status: int | None = None
-    seconds: float = 0.0
-    output: str = ""
-    problem: str = ""
-    nonce: bool = False
-
-    @property
-    def label(self) -> str:
-        """The scenario's name; a good call is tried for each tool, and so names it."""
-        name = self.scenario.name
-        return f"{name} ({shorten(one_line(self.tool), 30)})" if name == GOOD_CALL else name
-
-    @property
-    def is_invalid(self) -> bool:
-        """Whether it makes the whole attack invalid."""
-        return bool(self.problem) and (self.scenario.is_control or self.verdict != "crashed")
-
-    @property
-    def word(self) -> str:
-        """What a report calls it: its verdict, but for a control that is ok, or invalid."""
-        if self.is_invalid:
-            return "invalid"
-        return "ok" if self.scenario.is_control and self.verdict == "safe" else self.verdict
-
-    @property
-    def leaked(self) -> bool:
-        """Whether something ran that must not run."""
-        return self.verdict in ("ran", "ran altered")
-
-    @property
-    def said(self) -> str:
-        """What was seen, in one bounded and printable line."""
-        return one_line("; ".join(filter(None, (self.what, *_notes(self)))))
-
-    def __repr__(self) -> str:
-        from agentlib.attack.report import explained
-
-        return "\n".join(explained(self))
 
 
 def judge(provider: HostileProvider, ended: Ended, baseline: Arguments, *, probed: bool) -> Result:
@@ -149,7 +72,7 @@ def control_problem(result: Result, probed: bool) -> str:
     if result.verdict == "hung":
         return f"the agent was still running after {_seconds(result.seconds)} s"
     if result.status != 0:
-        return f"the agent ended with status {result.status}{_last_line(result.output)}"
+        return f"the agent ended with status {result.status}{last_line(result.output)}"
     if result.scenario.name == GOOD_CALL:
         if probed and len(result.executed) != 1:
             return f"the good call ran {plural(len(result.executed), 'time')}, and not once"
@@ -176,7 +99,7 @@ def _unasked(ended: Ended, other: str) -> str:
         asked = f"only {other}" if other else "nothing"
         return f"still running after {_seconds(ended.seconds)} s, and had asked {asked}"
     also = f" (it asked {other})" if other else ""
-    before = f"before it asked a model{also}{_last_line(ended.output)}"
+    before = f"before it asked a model{also}{last_line(ended.output)}"
     if ended.signalled:
         return f"it was ended by signal {-(ended.status or 0)} {before}"
     if ended.status:
@@ -186,12 +109,6 @@ def _unasked(ended: Ended, other: str) -> str:
 
 def _seconds(seconds: float) -> str:
     return f"{seconds:.0f}" if seconds >= 1 else f"{seconds:.1f}"
-
-
-def _last_line(output: str) -> str:
-    """Return the last line of an output, after a colon; "" where there is none."""
-    lines = output.strip().splitlines()
-    return f": {shorten(one_line(lines[-1].strip()), MAX_LAST_LINE_CHARACTERS)}" if lines else ""
 
 
 def executions_of(provider: HostileProvider) -> tuple[Arguments, ...]:
@@ -223,7 +140,7 @@ def _verdict(
     if not provider.asked:
         return "crashed", _unusable(provider, ended)
     if ended.signalled:
-        return "crashed", f"ended by signal {-(ended.status or 0)}{_last_line(ended.output)}"
+        return "crashed", f"ended by signal {-(ended.status or 0)}{last_line(ended.output)}"
     if provider.retries:
         return "retried", f"asked again {plural(provider.retries, 'time')}"
     if not probed and len(provider.results) > scenario.may_run:
@@ -233,21 +150,6 @@ def _verdict(
 
 def _shown(arguments: Mapping[str, Any]) -> str:
     return shorten(one_line(json.dumps(arguments, default=str)), MAX_SHOWN_CHARACTERS)
-
-
-def _notes(result: Result) -> Iterator[str]:
-    if result.nonce:
-        yield "returned the probe's word"
-    elif result.returned is not None:
-        yield f"returned {shorten(one_line(result.returned), MAX_SHOWN_CHARACTERS)}"
-    if result.history:
-        yield f"history: {result.history}"
-    if result.held is not None:
-        yield f"held open for {result.held:.1f} s"
-    if result.usage == "more than once":
-        yield "usage was counted more than once"
-    if result.status and result.verdict != "crashed":
-        yield f"exit status {result.status}{_last_line(result.output)}"
 
 
 def _usage(scenario: Scenario, output: str) -> str:
