@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agentlib.lazy_exports import lazy_exports
+from agentlib.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from agentlib.assembly import Assembly as Assembly
@@ -59,8 +60,6 @@ if TYPE_CHECKING:
     from agentlib.vocabulary import TextDelta as TextDelta
     from agentlib.vocabulary import ToolArgsDelta as ToolArgsDelta
     from agentlib.vocabulary import ToolStart as ToolStart
-
-__version__ = "0.1.0"
 
 __all__, __getattr__ = lazy_exports(
     __name__,

@@ -42,7 +42,7 @@ PLAIN_BYTES = {"accept-encoding": "identity"}
 EVENT_STREAM = "text/event-stream"
 # What a proxy in trouble sends for a body.
 BLANK = b"\0 \t\r\n"
-NO_SDK = "the SDK is not installed; install it with: pip install 'agentlib[live]'"
+NO_SDK = "the SDK is not installed; install it with: pip install openai"
 HEAD_BYTES = 1024
 # A proxy of the environment cannot reach a server on this machine, such as a lesson's.
 NO_PROXY = {"all://127.0.0.1": None, "all://localhost": None}

@@ -6,11 +6,9 @@ import re
 import subprocess
 import sys
 import tomllib
-import zipfile
 from codecs import BOM_UTF8
 from importlib import metadata
 
-import pytest
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
@@ -18,6 +16,7 @@ from packaging.utils import canonicalize_name
 # The order of the house, the lowest first: a module imports from its own package and from those
 # before it, never from those behind.
 FLOORS = (
+    "version",
     "lazy_exports",
     "errors",
     "jsonvalues",
@@ -47,6 +46,7 @@ FLOORS = (
     "inspection",
     "attack",
     "laboratory",
+    "commands",
     "__main__",
     "workbook",
 )
@@ -386,57 +386,3 @@ def test_every_pin_runs_on_the_oldest_python(root):
         if needed and not SpecifierSet(needed).contains(oldest):
             problems.append(f"{line} needs Python {needed}")
     assert not problems, "\n".join(problems)
-
-
-@pytest.fixture(scope="module")
-def wheel(root, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
-    subprocess.run(command, cwd=root, check=True, capture_output=True)
-    with zipfile.ZipFile(next(folder.glob("*.whl"))) as opened:
-        yield opened
-
-
-def test_the_wheel_carries_all_that_runs(root, wheel):
-    held = set(wheel.namelist())
-    held_files = {".py", ".js", ".css", ".typed", ".toml"}
-    expected = {
-        path.relative_to(base).as_posix()
-        for base, package in ((root, "agentlib"), (root / "notebooks", "workbook"))
-        for path in (base / package).rglob("*")
-        if path.suffix in held_files
-    } | {
-        "agentlib/_fixtures/" + path.relative_to(root / "fixtures").as_posix()
-        for path in (root / "fixtures").rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
-    }
-    assert "agentlib/py.typed" in expected
-    assert expected - held == set()
-
-
-def test_the_wheel_carries_nothing_else(wheel):
-    others = [
-        name
-        for name in wheel.namelist()
-        if not name.startswith(("agentlib/", "agentlib-", "workbook/")) or "__pycache__" in name
-    ]
-    assert others == []
-
-
-def test_the_wheel_has_the_command(wheel):
-    name = next(name for name in wheel.namelist() if name.endswith("entry_points.txt"))
-    assert "agentlib = agentlib.__main__:main" in wheel.read(name).decode("utf-8")
-
-
-def test_the_version_is_said_once(root):
-    import agentlib
-
-    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert agentlib.__version__ == project["version"]
-
-
-def test_all_names_what_is_there():
-    import agentlib
-
-    assert agentlib.__all__ == sorted(agentlib.__all__)
-    assert [name for name in agentlib.__all__ if not hasattr(agentlib, name)] == []

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from agentlib.__main__ import main
 from agentlib.attack.apis import APIS
 from agentlib.attack.report import as_html, as_json, as_junit
 from agentlib.attack.results import MEANINGS, Report, Result
 from agentlib.attack.run_command import MAX_OUTPUT_BYTES, run_command
 from agentlib.attack.scenarios import CONTROLS, HOSTILE, SCENARIOS
 from agentlib.attack.settings import Settings
+from agentlib.commands import main
 from agentlib.jsonvalues import thaw
 
 AGENTS = Path(__file__).parent / "agents"
@@ -333,7 +333,7 @@ def test_the_workflow_that_is_shown_can_be_read(root):
     )
     steps = told["jobs"]["attack"]["steps"]
     (command,) = [step["run"] for step in steps if step.get("name") == "Attack"]
-    from agentlib.__main__ import _parser
+    from agentlib.commands import _parser
 
     options = _parser().parse_args(command.split()[1:])
     assert (options.tool, options.command) == (["edit"], ["python", "my_agent.py"])

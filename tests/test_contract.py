@@ -16,7 +16,7 @@ import pytest
 from adapters import DEAD, LEAKING, TallyTranslator
 
 from agentlib import ResponseFailure, errors, gate
-from agentlib.__main__ import main
+from agentlib.commands import main
 from agentlib.conformance import fuzz
 from agentlib.conformance.contract import Trials, check, random_telling, smallest, tellings
 from agentlib.conformance.dialects.reference import difference, lawful_arguments

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from streams import STORIES, Framing, tell
 
-from agentlib.__main__ import main
+from agentlib.commands import main
 from agentlib.inspection.diagnoses import DIAGNOSES, diagnose
 from agentlib.inspection.page import page
 from agentlib.providers.compat import FLAGS

@@ -22,7 +22,7 @@ from streams import (
     tell,
 )
 
-from agentlib.__main__ import main
+from agentlib.commands import main
 from agentlib.gate import CHECK_NAMES, CHECKS
 from agentlib.jsonvalues import one_line
 

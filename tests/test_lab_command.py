@@ -10,7 +10,7 @@ from functools import cache
 
 import pytest
 
-from agentlib.__main__ import main
+from agentlib.commands import main
 from agentlib.jsonvalues import INVISIBLE
 from agentlib.laboratory import scenarios as laboratory
 from agentlib.laboratory.fixtures import scenario
@@ -46,7 +46,7 @@ class Environment(type(os.environ)):
 os.environ.__class__ = Environment
 sys.addaudithook(watch)
 exec(sys.argv.pop(1))
-from agentlib.__main__ import main
+from agentlib.commands import main
 sys.exit(main(sys.argv[1:]))
 """
 

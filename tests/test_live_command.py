@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from raw_http import SECRET
 
-from agentlib.__main__ import main
+from agentlib.commands import main
 from agentlib.faultserver.server import Reply
 from agentlib.laboratory.fixtures import capture
 from agentlib.recordings.capture import Capture

@@ -9,7 +9,7 @@ from html import unescape
 import ipywidgets
 import pytest
 
-from agentlib.__main__ import main
+from agentlib.commands import main
 from agentlib.laboratory.fixtures import capture, capture_names
 from agentlib.recordings.capture import Capture, CaptureNotFound
 from agentlib.stepper.html_export import (
