@@ -20,6 +20,7 @@ FLOORS = (
     "lazy_exports",
     "errors",
     "jsonvalues",
+    "tables",
     "schemas",
     "conversation",
     "vocabulary",
@@ -196,7 +197,7 @@ def test_importing_agentlib_is_fast(tmp_path):
 
 
 # Circles and imports upward that are still to be cut: this set only ever shrinks.
-PENDING_CIRCLES = 2
+PENDING_CIRCLES = 1
 PENDING_UPWARD = 7
 
 

@@ -8,6 +8,8 @@ import inspect
 import itertools
 import json
 import re
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -18,11 +20,12 @@ from agentlib.laboratory.fixtures import capture
 from agentlib.providers.responses import ResponsesTranslator
 from agentlib.recordings.capture import Capture
 from agentlib.vocabulary import ToolArgsDelta
-from workbook.exercises.catalogue import EXERCISES, exercise
+from workbook.exercises.catalogue import ROWS, exercise
 from workbook.grading.grader import Exercise, Outcome, Trial, Wrong
 
 NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
 CHECK_SECONDS = 2.0
+MOST_MODULES = 60
 # What the stub of a chapter teaches, in the words of its verdict.
 TAUGHT = {
     "01": "and is asked again. An answer is the end of a run.",
@@ -55,9 +58,9 @@ def name_of(task):
     return task.signature.partition("(")[0]
 
 
-@pytest.fixture(params=EXERCISES.values(), ids=lambda task: task.number)
+@pytest.fixture(params=ROWS)
 def task(request):
-    return request.param
+    return exercise(request.param)
 
 
 def test_each_stub_fails_on_a_stream_and_says_why(task):
@@ -89,6 +92,19 @@ def test_each_exercise_says_its_size_and_has_hints(task):
     assert len(task.hints.hints) >= 2
     assert name_of(task).isidentifier()
     assert repr(task).endswith(f"you write {task.signature}")
+
+
+def test_an_exercise_loads_what_it_needs_and_no_other():
+    code = (
+        "import sys; from workbook import exercise; exercise('03');"
+        "print(*(name for name in sys.modules if name.split('.')[0] in ('agentlib', 'workbook')))"
+    )
+    seen = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    loaded = seen.stdout.split()
+    others = {f"workbook.exercises.{row.module}" for number, row in ROWS.items() if number != "03"}
+    assert "workbook.exercises.may_run" in loaded
+    assert others.isdisjoint(loaded)
+    assert len(loaded) < MOST_MODULES, loaded
 
 
 def test_an_unknown_exercise_is_said_to_be_one():
@@ -618,7 +634,7 @@ def test_what_is_no_such_function_is_said_plainly(answer, said):
 
 @pytest.mark.parametrize("value", [None, True, "call_1", 7, {"call_1": True}, [None], [["a"]]])
 def test_a_value_of_another_form_is_wrong_and_no_error(value):
-    for task in EXERCISES.values():
+    for task in map(exercise, ROWS):
         count = task.signature.count(",") + 1
 
         def answer(*_arguments, value=value):

@@ -2,13 +2,15 @@
 
 import json
 import os
+import sys
 import threading
+import types
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from workbook.exercises.catalogue import exercise
-from workbook.progress_file import FILE, FIRST_CHAPTER, keep, progress
+from workbook.exercises.catalogue import exercise, progress
+from workbook.progress_file import FILE, FIRST_CHAPTER, keep
 from workbook.quiz.predictions import predict
 
 DAMAGED = {
@@ -122,6 +124,15 @@ def test_what_is_written_at_the_same_time_is_kept_as_well(book):
         list(threads.map(one, numbers))
     assert progress().passed == {*numbers}
     assert {path.name for path in book.iterdir()} == {FIRST_CHAPTER, FILE}
+
+
+@pytest.mark.usefixtures("book")
+@pytest.mark.parametrize("module", [None, types.ModuleType("fcntl")], ids=["no fcntl", "no flock"])
+def test_a_system_without_locks_keeps_it_all_the_same(monkeypatch, module):
+    monkeypatch.setitem(sys.modules, "fcntl", module)
+    keep("passed", "03")
+
+    assert progress().passed == {"03"}
 
 
 def test_outside_the_book_nothing_is_kept(tmp_path, monkeypatch):

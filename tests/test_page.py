@@ -8,8 +8,8 @@ from agentlib import ToolCall, ToolResult, assistant, user
 from agentlib.assembly import Assembly
 from agentlib.gate import examine, first_failure
 from agentlib.laboratory.fixtures import capture
-from workbook.pages import page
-from workbook.pages.page import as_json, events, source, table, transcript
+from agentlib.tables import MAX_CELL_CHARACTERS, table
+from workbook.pages.page import as_json, events, source, transcript
 
 HOSTILE = '<img src=x onerror="alert(1)">\u202e\x1b[31m'
 
@@ -59,7 +59,7 @@ def test_hostile_text_is_shown_as_text_and_bounded():
     for form in (repr(shown), shown._repr_html_()):
         assert "\u202e" not in form
         assert "\x1b" not in form
-    assert max(map(len, repr(shown).splitlines())) <= page.MAX_CELL_CHARACTERS
+    assert max(map(len, repr(shown).splitlines())) <= MAX_CELL_CHARACTERS
 
 
 def test_events_are_listed_with_their_fragments():

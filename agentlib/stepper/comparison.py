@@ -28,6 +28,7 @@ from agentlib.stepper.frame import where
 from agentlib.stepper.hasty import HastyAction
 from agentlib.stepper.replay import Replay, captured_catalog
 from agentlib.stepper.trace import Trace, plural
+from agentlib.tables import Cell, Table, scrollable
 
 # A longer stream is drawn with several events to a character.
 MAX_BAR_CHARACTERS = 60
@@ -144,24 +145,24 @@ class Comparison:
         return self.text
 
     def _repr_html_(self) -> str:
-        return "".join(self._html())
-
-    def _html(self) -> Iterator[str]:
-        title = escape(self._title())
-        yield f'<div tabindex="0" role="group" aria-label="{title}" style="overflow-x:auto">'
-        yield f'<table><caption style="text-align:left"><strong>{title}</strong></caption>'
-        headings = ("adapter", "event by event", "executed", "what, and when")
-        cells = (f'<th scope="col" style="{_CELL}">{heading}</th>' for heading in headings)
-        yield f"<thead><tr>{''.join(cells)}</tr></thead><tbody>"
-        for row in self.rows:
-            told = "<br>".join(map(escape, self._told(row))) or "nothing"
-            yield f'<tr><th scope="row" style="{_CELL}">{escape(_named(row))}</th>'
-            yield f'<td style="{_CELL};{_CODE}">{self._bar(row)}</td>'
-            executed = plural(len(row.actions), "tool")
-            yield f'<td style="{_CELL};white-space:nowrap">{executed}</td>'
-            yield f'<td style="{_CELL}">{told}</td></tr>'
+        table = Table(
+            ("adapter", "event by event", "executed", "what, and when"),
+            tuple(map(self._cells, self.rows)),
+            title=self._title(),
+            style=_CELL,
+            named_rows=True,
+        )
         legend = f"{EXECUTES} executes, {REFUSES} refuses the response, {QUIET} neither"
-        yield f"</tbody></table><div>{legend}</div></div>"
+        return scrollable(self._title(), table._repr_html_(), f"<div>{legend}</div>")
+
+    def _cells(self, row: Compared) -> tuple[str | Cell, ...]:
+        lines = [*self._told(row)] or ["nothing"]
+        return (
+            _named(row),
+            Cell(self._bar(row), _CODE),
+            Cell(plural(len(row.actions), "tool"), "white-space:nowrap"),
+            Cell("; ".join(lines), markup="<br>".join(map(escape, lines))),
+        )
 
 
 def compare(

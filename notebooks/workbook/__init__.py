@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from agentlib.laboratory import tools as tools
     from agentlib.stepper import Replay as Replay
     from agentlib.stepper import Stepper as Stepper
+    from agentlib.tables import table as table
     from workbook.exercises.catalogue import exercise as exercise
+    from workbook.exercises.catalogue import progress as progress
     from workbook.pages.page import as_json as as_json
     from workbook.pages.page import events as events
     from workbook.pages.page import source as source
-    from workbook.pages.page import table as table
     from workbook.pages.page import transcript as transcript
-    from workbook.progress_file import progress as progress
     from workbook.quiz.predictions import predict as predict
 
 __all__, __getattr__ = lazy_exports(
@@ -29,9 +29,9 @@ __all__, __getattr__ = lazy_exports(
     {
         "agentlib.laboratory": ("capture", "scenario", "tools"),
         "agentlib.stepper": ("Replay", "Stepper"),
-        ".exercises.catalogue": ("exercise",),
-        ".progress_file": ("progress",),
+        "agentlib.tables": ("table",),
+        ".exercises.catalogue": ("exercise", "progress"),
         ".quiz.predictions": ("predict",),
-        ".pages.page": ("as_json", "events", "source", "table", "transcript"),
+        ".pages.page": ("as_json", "events", "source", "transcript"),
     },
 )

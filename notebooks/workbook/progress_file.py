@@ -12,11 +12,8 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
-
-from workbook.pages.page import Table, table
 
 Kind: TypeAlias = Literal["passed", "tried", "predicted"]
 KINDS: tuple[Kind, ...] = ("passed", "tried", "predicted")
@@ -25,53 +22,10 @@ FILE, FIRST_CHAPTER = ".progress.json", "00_start_here.ipynb"
 MAX_BYTES = 10_000
 
 
-@dataclass(frozen=True, repr=False)
-class Progress:
-    """What the reader has done, chapter by chapter.
-
-    `passed`, `tried` and `predicted` are numbers of chapters; `titles` are the chapters to show.
-    """
-
-    passed: frozenset[str] = frozenset()
-    tried: frozenset[str] = frozenset()
-    predicted: frozenset[str] = frozenset()
-    titles: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def table(self) -> Table:
-        """One row a chapter: whether its prediction was made, and how its exercise stands."""
-        numbers = sorted({*self.titles, *self.passed, *self.tried, *self.predicted})
-        rows = [
-            (number, self.titles.get(number, ""), self._predicted(number), self._exercise(number))
-            for number in numbers
-        ]
-        return table("chapter, exercise, prediction, standing", rows)
-
-    def _predicted(self, number: str) -> str:
-        return "made" if number in self.predicted else "open"
-
-    def _exercise(self, number: str) -> str:
-        if number in self.passed:
-            return "✓ passed"
-        return "tried, not yet passed" if number in self.tried else "open"
-
-    def __repr__(self) -> str:
-        return f"{self._summary()}\n{self.table!r}"
-
-    def _repr_html_(self) -> str:
-        return f"<p>{self._summary()}</p>{self.table._repr_html_()}"
-
-    def _summary(self) -> str:
-        return f"{len(self.passed)} of {len(self.titles)} exercises passed"
-
-
-def progress() -> Progress:
-    """Return what was kept so far; nothing where there is no file, or none that can be used."""
-    from workbook.exercises.catalogue import EXERCISES
-
-    titles = {number: task.title for number, task in EXERCISES.items()}
+def read() -> dict[Kind, frozenset[str]]:
+    """Return the chapters that were kept, by kind; none where there is no file that can be used."""
     path = _path()
-    return Progress(**(_read(path) if path is not None else {}), titles=titles)
+    return _read(path) if path is not None else dict.fromkeys(KINDS, frozenset())
 
 
 def keep(kind: Kind, number: str) -> None:
@@ -97,13 +51,14 @@ def keep(kind: Kind, number: str) -> None:
 def _alone(folder: Path) -> Iterator[None]:
     """Let one chapter at a time write in a folder, where the system has such locks."""
     try:
-        import fcntl
+        # Windows has no such module, and a kernel in the browser has it without its functions.
+        from fcntl import LOCK_EX, flock
     except ImportError:
         yield
         return
     held = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(held, fcntl.LOCK_EX)
+        flock(held, LOCK_EX)
         yield
     finally:
         os.close(held)
@@ -120,7 +75,7 @@ def _path() -> Path | None:
     return None
 
 
-def _read(path: Path) -> dict[str, frozenset[str]]:
+def _read(path: Path) -> dict[Kind, frozenset[str]]:
     held: Any = {}
     with suppress(OSError, ValueError, RecursionError):
         if path.stat().st_size <= MAX_BYTES:

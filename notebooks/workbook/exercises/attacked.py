@@ -1,4 +1,4 @@
-"""Exercise 16: decide what runs, so that an agent is safe in every scenario of the attack."""
+"""Decide what runs, so that an agent is safe in every scenario of the attack."""
 
 from __future__ import annotations
 
@@ -78,22 +78,27 @@ def _trials() -> Iterator[Trial]:
         yield _trial(scenario)
 
 
-ATTACKED = Exercise(
-    number="16",
-    title="Decide what runs",
-    size=2,
-    minutes=10,
-    signature="decide(events, run)",
-    trials=_trials,
-    hint_texts=(
-        (
-            "agentlib.ResponseReader is what this library reads a response with: "
-            'ResponseReader("responses", TOOLS) releases a whole decision, or none.'
-        ),
-        (
-            "reader.accept(event) returns the decision at the event that releases it. Leave the "
-            "loop there: the connection may stay open. Where the events end without a decision, "
-            "reader.end() raises."
-        ),
+HINTS = (
+    (
+        "agentlib.ResponseReader is what this library reads a response with: "
+        'ResponseReader("responses", TOOLS) releases a whole decision, or none.'
+    ),
+    (
+        "reader.accept(event) returns the decision at the event that releases it. Leave the "
+        "loop there: the connection may stay open. Where the events end without a decision, "
+        "reader.end() raises."
     ),
 )
+
+
+def exercise(number: str, title: str) -> Exercise:
+    """Return this exercise, under its number and its title."""
+    return Exercise(
+        number,
+        title,
+        size=2,
+        minutes=10,
+        signature="decide(events, run)",
+        trials=_trials,
+        hint_texts=HINTS,
+    )

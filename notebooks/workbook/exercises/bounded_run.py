@@ -1,4 +1,4 @@
-"""Exercise 01: the small loop with a bound on its turns."""
+"""The small loop with a bound on its turns."""
 
 from __future__ import annotations
 
@@ -183,18 +183,23 @@ def _scripted(max_turns: int, *, answers: bool = True) -> _Case:
     return _Case(lambda: ScriptedModel(*script), max_turns, answers=answers)
 
 
-BOUNDED_RUN = Exercise(
-    number="01",
-    title="A loop that ends",
-    size=2,
-    minutes=10,
-    signature="bounded_run(model, history, tools, max_turns)",
-    trials=_trials,
-    hint_texts=(
-        "The first fault: a decision without calls is the answer. Compare the stub with run().",
-        (
-            "The second: what follows the loop is reached only when no turn gave an answer. "
-            "Returning there looks like success."
-        ),
+HINTS = (
+    "The first fault: a decision without calls is the answer. Compare the stub with run().",
+    (
+        "The second: what follows the loop is reached only when no turn gave an answer. "
+        "Returning there looks like success."
     ),
 )
+
+
+def exercise(number: str, title: str) -> Exercise:
+    """Return this exercise, under its number and its title."""
+    return Exercise(
+        number,
+        title,
+        size=2,
+        minutes=10,
+        signature="bounded_run(model, history, tools, max_turns)",
+        trials=_trials,
+        hint_texts=HINTS,
+    )

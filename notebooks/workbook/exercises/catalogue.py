@@ -6,44 +6,41 @@ Each has trials on good and hostile streams, hints that unfold, and a solution i
 
 from __future__ import annotations
 
-from workbook.exercises.attacked import ATTACKED
-from workbook.exercises.bounded_run import BOUNDED_RUN
-from workbook.exercises.fragments import FRAGMENTS
-from workbook.exercises.may_claim import MAY_CLAIM
-from workbook.exercises.may_run import MAY_RUN
-from workbook.exercises.may_spend import MAY_SPEND
-from workbook.exercises.name_the_server import NAME_THE_SERVER
-from workbook.exercises.next_input import NEXT_INPUT
-from workbook.exercises.no_doubles import NO_DOUBLES
-from workbook.exercises.one_decision import ONE_DECISION
-from workbook.exercises.own_fault import OWN_FAULT
-from workbook.exercises.redact import REDACT
-from workbook.exercises.run_once import RUN_ONCE
-from workbook.exercises.settle_calls import SETTLE_CALLS
-from workbook.exercises.tally_adapter import TALLY_ADAPTER
-from workbook.exercises.what_to_retry import WHAT_TO_RETRY
-from workbook.grading.grader import Exercise
+from dataclasses import dataclass
+from importlib import import_module
+from typing import NamedTuple, cast
 
-EXERCISES: dict[str, Exercise] = {
-    each.number: each
-    for each in (
-        BOUNDED_RUN,
-        FRAGMENTS,
-        MAY_RUN,
-        NO_DOUBLES,
-        WHAT_TO_RETRY,
-        OWN_FAULT,
-        TALLY_ADAPTER,
-        NEXT_INPUT,
-        SETTLE_CALLS,
-        MAY_CLAIM,
-        RUN_ONCE,
-        ONE_DECISION,
-        MAY_SPEND,
-        REDACT,
-        NAME_THE_SERVER,
-        ATTACKED,
-    )
+from agentlib.tables import Table, table
+from workbook.grading.grader import Exercise
+from workbook.progress_file import read
+
+
+class Row(NamedTuple):
+    """An exercise in the list: the module that makes it, and its title."""
+
+    module: str
+    title: str
+
+
+# By the number of the chapter, which stands nowhere else: a chapter may move. A module is loaded
+# when its exercise is asked for, so that one chapter does not pay for the trials of all.
+ROWS = {
+    "01": Row("bounded_run", "A loop that ends"),
+    "02": Row("fragments", "Whose fragment is it?"),
+    "03": Row("may_run", "Which calls may run?"),
+    "04": Row("no_doubles", "The same call twice"),
+    "05": Row("what_to_retry", "What to retry, and when"),
+    "06": Row("own_fault", "A fault of your own"),
+    "07": Row("tally_adapter", "An adapter for a fourth dialect"),
+    "08": Row("next_input", "The input of the next request"),
+    "09": Row("settle_calls", "One result for each call"),
+    "10": Row("may_claim", "What may be claimed"),
+    "11": Row("run_once", "At most once"),
+    "12": Row("one_decision", "What the next request is"),
+    "13": Row("may_spend", "What may still be spent"),
+    "14": Row("redact", "Keep a secret out of a recording"),
+    "15": Row("name_the_server", "Name the server"),
+    "16": Row("attacked", "Decide what runs"),
 }
 
 
@@ -52,6 +49,53 @@ def exercise(number: str) -> Exercise:
 
     Raises ValueError, with those there are, where there is none.
     """
-    if number not in EXERCISES:
-        raise ValueError(f"no exercise {number!r}; there are: {', '.join(EXERCISES)}")
-    return EXERCISES[number]
+    if number not in ROWS:
+        raise ValueError(f"no exercise {number!r}; there are: {', '.join(ROWS)}")
+    row = ROWS[number]
+    module = import_module(f"workbook.exercises.{row.module}")
+    return cast("Exercise", module.exercise(number, row.title))
+
+
+@dataclass(frozen=True, repr=False)
+class Progress:
+    """What the reader has done, chapter by chapter.
+
+    `passed`, `tried` and `predicted` are numbers of chapters; `titles` are the chapters to show.
+    """
+
+    passed: frozenset[str]
+    tried: frozenset[str]
+    predicted: frozenset[str]
+    titles: dict[str, str]
+
+    @property
+    def table(self) -> Table:
+        """One row a chapter: whether its prediction was made, and how its exercise stands."""
+        numbers = sorted({*self.titles, *self.passed, *self.tried, *self.predicted})
+        rows = [
+            (number, self.titles.get(number, ""), self._predicted(number), self._exercise(number))
+            for number in numbers
+        ]
+        return table("chapter, exercise, prediction, standing", rows)
+
+    def _predicted(self, number: str) -> str:
+        return "made" if number in self.predicted else "open"
+
+    def _exercise(self, number: str) -> str:
+        if number in self.passed:
+            return "✓ passed"
+        return "tried, not yet passed" if number in self.tried else "open"
+
+    def __repr__(self) -> str:
+        return f"{self._summary()}\n{self.table!r}"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{self._summary()}</p>{self.table._repr_html_()}"
+
+    def _summary(self) -> str:
+        return f"{len(self.passed)} of {len(self.titles)} exercises passed"
+
+
+def progress() -> Progress:
+    """Return what was kept so far; nothing where there is no file, or none that can be used."""
+    return Progress(**read(), titles={number: row.title for number, row in ROWS.items()})

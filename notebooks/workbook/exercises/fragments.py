@@ -1,4 +1,4 @@
-"""Exercise 02: route each fragment of arguments to its call."""
+"""Route each fragment of arguments to its call."""
 
 from __future__ import annotations
 
@@ -105,22 +105,27 @@ def _trials() -> Iterator[Trial]:
             yield _trial(lost, count, unknown=wrong, hostile=True)
 
 
-FRAGMENTS = Exercise(
-    number="02",
-    title="Whose fragment is it?",
-    size=2,
-    minutes=10,
-    signature="arguments_by_call(events)",
-    trials=_trials,
-    hint_texts=(
-        (
-            "Two kinds of event matter. `response.output_item.added` has an `item` with its `id`, "
-            "its `type` and, for a function_call, its `call_id`. The delta has an `item_id` and a "
-            "`delta`."
-        ),
-        (
-            "Keep a dict from item ID to call ID. Look a delta's item up with square brackets, not "
-            "with .get(): an item that was never added then raises KeyError by itself."
-        ),
+HINTS = (
+    (
+        "Two kinds of event matter. `response.output_item.added` has an `item` with its `id`, "
+        "its `type` and, for a function_call, its `call_id`. The delta has an `item_id` and a "
+        "`delta`."
+    ),
+    (
+        "Keep a dict from item ID to call ID. Look a delta's item up with square brackets, not "
+        "with .get(): an item that was never added then raises KeyError by itself."
     ),
 )
+
+
+def exercise(number: str, title: str) -> Exercise:
+    """Return this exercise, under its number and its title."""
+    return Exercise(
+        number,
+        title,
+        size=2,
+        minutes=10,
+        signature="arguments_by_call(events)",
+        trials=_trials,
+        hint_texts=HINTS,
+    )

@@ -1,4 +1,4 @@
-"""Exercise 10: whether an answer may say that the tests pass, by what was executed."""
+"""Whether an answer may say that the tests pass, by what was executed."""
 
 from __future__ import annotations
 
@@ -77,25 +77,30 @@ def _trials() -> Iterator[Trial]:
     yield _trial("tested once more", late, True, REPAIRED)
 
 
-MAY_CLAIM = Exercise(
-    number="10",
-    title="What may be claimed",
-    size=2,
-    minutes=10,
-    signature="tests_pass(executions)",
-    trials=_trials,
-    hint_texts=(
-        (
-            "Go through the executions in order, and keep one fact: whether the tests are known "
-            "to pass at this point. A test run sets it anew, an edit makes it False."
-        ),
-        (
-            "Leave out what never happened: the statuses denied, not_executed and shown. An edit "
-            "of any other status may have acted, also without a result."
-        ),
-        (
-            'A test run counts if it is "executed", says that the tests pass, and has no "edit" '
-            "in its `beside`."
-        ),
+HINTS = (
+    (
+        "Go through the executions in order, and keep one fact: whether the tests are known "
+        "to pass at this point. A test run sets it anew, an edit makes it False."
+    ),
+    (
+        "Leave out what never happened: the statuses denied, not_executed and shown. An edit "
+        "of any other status may have acted, also without a result."
+    ),
+    (
+        'A test run counts if it is "executed", says that the tests pass, and has no "edit" '
+        "in its `beside`."
     ),
 )
+
+
+def exercise(number: str, title: str) -> Exercise:
+    """Return this exercise, under its number and its title."""
+    return Exercise(
+        number,
+        title,
+        size=2,
+        minutes=10,
+        signature="tests_pass(executions)",
+        trials=_trials,
+        hint_texts=HINTS,
+    )

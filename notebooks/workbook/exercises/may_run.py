@@ -1,4 +1,4 @@
-"""Exercise 03: which calls may run, after these events?"""
+"""Which calls may run, after these events?"""
 
 from __future__ import annotations
 
@@ -109,26 +109,31 @@ def _trials() -> Iterator[Trial]:
             yield _trial(stream, count, hostile=True)
 
 
-MAY_RUN = Exercise(
-    number="03",
-    title="Which calls may run?",
-    size=2,
-    minutes=10,
-    signature="may_run(events)",
-    trials=_trials,
-    hint_texts=(
-        (
-            "Look for the first terminal event: `response.completed`, `response.failed`, "
-            "`response.incomplete` or `error`. Before it, the answer is an empty list."
-        ),
-        (
-            "Of the four, only `response.completed` can release. It also has a body: does that "
-            "say the same?"
-        ),
-        (
-            'Only `response.completed` can release, and only where its body, event["response"], '
-            'agrees: its "status" is "completed" and its "error" is None. The calls are those '
-            'items of its "output" whose "type" is "function_call".'
-        ),
+HINTS = (
+    (
+        "Look for the first terminal event: `response.completed`, `response.failed`, "
+        "`response.incomplete` or `error`. Before it, the answer is an empty list."
+    ),
+    (
+        "Of the four, only `response.completed` can release. It also has a body: does that "
+        "say the same?"
+    ),
+    (
+        'Only `response.completed` can release, and only where its body, event["response"], '
+        'agrees: its "status" is "completed" and its "error" is None. The calls are those '
+        'items of its "output" whose "type" is "function_call".'
     ),
 )
+
+
+def exercise(number: str, title: str) -> Exercise:
+    """Return this exercise, under its number and its title."""
+    return Exercise(
+        number,
+        title,
+        size=2,
+        minutes=10,
+        signature="may_run(events)",
+        trials=_trials,
+        hint_texts=HINTS,
+    )

@@ -1,4 +1,4 @@
-"""Exercise 13: whether one more attempt fits under the spend limit, by the rows of the ledger."""
+"""Whether one more attempt fits under the spend limit, by the rows of the ledger."""
 
 from __future__ import annotations
 
@@ -74,18 +74,23 @@ def _trials() -> Iterator[Trial]:
     yield _trial("all kinds", every, 0.5, 1.75, True, FITS)
 
 
-MAY_SPEND = Exercise(
-    number="13",
-    title="What may still be spent",
-    size=2,
-    minutes=10,
-    signature="fits(rows, amount, limit)",
-    trials=_trials,
-    hint_texts=(
-        (
-            "A row has `reserved`, which is always known, and `cost`, which is None where nobody "
-            "could tell. Ask for None, not for falsehood: a cost of 0.0 is known."
-        ),
-        "Each row counts `row.reserved if row.cost is None else row.cost`.",
+HINTS = (
+    (
+        "A row has `reserved`, which is always known, and `cost`, which is None where nobody "
+        "could tell. Ask for None, not for falsehood: a cost of 0.0 is known."
     ),
+    "Each row counts `row.reserved if row.cost is None else row.cost`.",
 )
+
+
+def exercise(number: str, title: str) -> Exercise:
+    """Return this exercise, under its number and its title."""
+    return Exercise(
+        number,
+        title,
+        size=2,
+        minutes=10,
+        signature="fits(rows, amount, limit)",
+        trials=_trials,
+        hint_texts=HINTS,
+    )

@@ -1,4 +1,4 @@
-"""Exercise 15: the detector of one diagnosis, item IDs that change."""
+"""The detector of one diagnosis, item IDs that change."""
 
 from __future__ import annotations
 
@@ -84,19 +84,24 @@ def _trials() -> Iterator[Trial]:
         yield _trial(name, events, Capture.from_events(events, "interleaved"), rotates=True)
 
 
-NAME_THE_SERVER = Exercise(
-    number="15",
-    title="Name the server",
-    size=2,
-    minutes=10,
-    signature="rotates(events)",
-    trials=_trials,
-    hint_texts=(
-        "Which events have no output_index? Skip these first.",
-        "An event of an item has an output_index. Its ID is its item_id, or the id of its item.",
-        (
-            "Collect the IDs of each index in a set of its own: `ids.setdefault(index, set())`. "
-            "Then look for a set with more than one."
-        ),
+HINTS = (
+    "Which events have no output_index? Skip these first.",
+    "An event of an item has an output_index. Its ID is its item_id, or the id of its item.",
+    (
+        "Collect the IDs of each index in a set of its own: `ids.setdefault(index, set())`. "
+        "Then look for a set with more than one."
     ),
 )
+
+
+def exercise(number: str, title: str) -> Exercise:
+    """Return this exercise, under its number and its title."""
+    return Exercise(
+        number,
+        title,
+        size=2,
+        minutes=10,
+        signature="rotates(events)",
+        trials=_trials,
+        hint_texts=HINTS,
+    )

@@ -1,4 +1,4 @@
-"""Exercise 08: the input of the next request, with nothing lost, changed or out of order."""
+"""The input of the next request, with nothing lost, changed or out of order."""
 
 from __future__ import annotations
 
@@ -212,22 +212,27 @@ def _trials() -> Iterator[Trial]:
         )
 
 
-NEXT_INPUT = Exercise(
-    number="08",
-    title="The input of the next request",
-    size=2,
-    minutes=10,
-    signature="next_input(turns)",
-    trials=_trials,
-    hint_texts=(
-        (
-            "Choose nothing by its type. Of a turn that was released, every item of "
-            'turn["response"]["output"] goes back, as it is; of one that was rejected, none.'
-        ),
-        (
-            "Then look at the results. The call IDs of the output's function_call items, and the "
-            'keys of turn["results"], have to be the same: compare them as sets, and raise '
-            "ValueError where they are not."
-        ),
+HINTS = (
+    (
+        "Choose nothing by its type. Of a turn that was released, every item of "
+        'turn["response"]["output"] goes back, as it is; of one that was rejected, none.'
+    ),
+    (
+        "Then look at the results. The call IDs of the output's function_call items, and the "
+        'keys of turn["results"], have to be the same: compare them as sets, and raise '
+        "ValueError where they are not."
     ),
 )
+
+
+def exercise(number: str, title: str) -> Exercise:
+    """Return this exercise, under its number and its title."""
+    return Exercise(
+        number,
+        title,
+        size=2,
+        minutes=10,
+        signature="next_input(turns)",
+        trials=_trials,
+        hint_texts=HINTS,
+    )

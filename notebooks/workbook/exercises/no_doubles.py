@@ -1,4 +1,4 @@
-"""Exercise 04: one more check for the gate, that refuses a call which is asked for twice."""
+"""One more check for the gate, that refuses a call which is asked for twice."""
 
 from __future__ import annotations
 
@@ -114,23 +114,28 @@ def _written_differently(same: str, turned: str) -> Iterator[Trial]:
     )
 
 
-NO_DOUBLES = Exercise(
-    number="04",
-    title="The same call twice",
-    size=3,
-    minutes=15,
-    signature="no_doubles(evidence)",
-    trials=_trials,
-    hint_texts=(
-        (
-            "`evidence.calls` and `evidence.arguments` run side by side: for each call its name, "
-            "and its arguments as a parsed value. Where they do not parse, the value is an error "
-            "object, a StrictJSONError; leave such a call out."
-        ),
-        (
-            "Two objects are the same if they are written the same way: "
-            "`json.dumps(value, sort_keys=True)` is such a way. It keeps 1 and true apart, too."
-        ),
-        "Keep a set of the pairs (name, written arguments) that you have seen.",
+HINTS = (
+    (
+        "`evidence.calls` and `evidence.arguments` run side by side: for each call its name, "
+        "and its arguments as a parsed value. Where they do not parse, the value is an error "
+        "object, a StrictJSONError; leave such a call out."
     ),
+    (
+        "Two objects are the same if they are written the same way: "
+        "`json.dumps(value, sort_keys=True)` is such a way. It keeps 1 and true apart, too."
+    ),
+    "Keep a set of the pairs (name, written arguments) that you have seen.",
 )
+
+
+def exercise(number: str, title: str) -> Exercise:
+    """Return this exercise, under its number and its title."""
+    return Exercise(
+        number,
+        title,
+        size=3,
+        minutes=15,
+        signature="no_doubles(evidence)",
+        trials=_trials,
+        hint_texts=HINTS,
+    )

@@ -1,4 +1,4 @@
-"""Exercise 12: what a client does after a request that gave no decision."""
+"""What a client does after a request that gave no decision."""
 
 from __future__ import annotations
 
@@ -82,19 +82,24 @@ def _trials() -> Iterator[Trial]:
         )
 
 
-ONE_DECISION = Exercise(
-    number="12",
-    title="What the next request is",
-    size=2,
-    minutes=10,
-    signature="next_request(failure, parse_left, transport_left)",
-    trials=_trials,
-    tried_on="case",
-    hint_texts=(
-        "Ask for the class of the failure first, with isinstance; only then for what is left.",
-        (
-            "A DecisionParseError looks at parse_left alone. A TransportError looks at "
-            "failure.retryable and transport_left. A StreamingUnsupportedError looks at neither."
-        ),
+HINTS = (
+    "Ask for the class of the failure first, with isinstance; only then for what is left.",
+    (
+        "A DecisionParseError looks at parse_left alone. A TransportError looks at "
+        "failure.retryable and transport_left. A StreamingUnsupportedError looks at neither."
     ),
 )
+
+
+def exercise(number: str, title: str) -> Exercise:
+    """Return this exercise, under its number and its title."""
+    return Exercise(
+        number,
+        title,
+        size=2,
+        minutes=10,
+        signature="next_request(failure, parse_left, transport_left)",
+        trials=_trials,
+        tried_on="case",
+        hint_texts=HINTS,
+    )

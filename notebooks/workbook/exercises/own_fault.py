@@ -1,4 +1,4 @@
-"""Exercise 06: a fault of the reader's own, which a hasty adapter runs and the gate refuses."""
+"""A fault of the reader's own, which a hasty adapter runs and the gate refuses."""
 
 from __future__ import annotations
 
@@ -72,16 +72,21 @@ def _trials() -> Iterator[Trial]:
         )
 
 
-OWN_FAULT = Exercise(
-    number="06",
-    title="A fault of your own",
-    size=1,
-    minutes=5,
-    signature="my_fault(stream)",
-    trials=_trials,
-    hint_texts=(
-        "The adapter acts when the arguments are done. Let that event through.",
-        "Which events come after the arguments are done? Lose one that the gate needs.",
-        "stream.cut(after=n) ends it after event n; len(stream.events) is the number of its last.",
-    ),
+HINTS = (
+    "The adapter acts when the arguments are done. Let that event through.",
+    "Which events come after the arguments are done? Lose one that the gate needs.",
+    "stream.cut(after=n) ends it after event n; len(stream.events) is the number of its last.",
 )
+
+
+def exercise(number: str, title: str) -> Exercise:
+    """Return this exercise, under its number and its title."""
+    return Exercise(
+        number,
+        title,
+        size=1,
+        minutes=5,
+        signature="my_fault(stream)",
+        trials=_trials,
+        hint_texts=HINTS,
+    )

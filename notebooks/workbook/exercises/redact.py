@@ -1,4 +1,4 @@
-"""Exercise 14: keep a secret out of what is recorded, however the bytes are cut."""
+"""Keep a secret out of what is recorded, however the bytes are cut."""
 
 from __future__ import annotations
 
@@ -50,18 +50,23 @@ def _trials() -> Iterator[Trial]:
     yield _trial("two secrets", "two chunks", [b"sk-secretsk-sec", b"ret"], hostile=True)
 
 
-REDACT = Exercise(
-    number="14",
-    title="Keep a secret out of a recording",
-    size=3,
-    minutes=15,
-    signature="redact(chunks, secret)",
-    trials=_trials,
-    hint_texts=(
-        "Search in what you hold back plus the new chunk, never in one chunk alone.",
-        (
-            "After the replacement, hold back the longest end of the text that is a beginning of "
-            "the secret. `secret.startswith(end)` says whether it is one."
-        ),
+HINTS = (
+    "Search in what you hold back plus the new chunk, never in one chunk alone.",
+    (
+        "After the replacement, hold back the longest end of the text that is a beginning of "
+        "the secret. `secret.startswith(end)` says whether it is one."
     ),
 )
+
+
+def exercise(number: str, title: str) -> Exercise:
+    """Return this exercise, under its number and its title."""
+    return Exercise(
+        number,
+        title,
+        size=3,
+        minutes=15,
+        signature="redact(chunks, secret)",
+        trials=_trials,
+        hint_texts=HINTS,
+    )

@@ -1,4 +1,4 @@
-"""Exercise 11: execute a call at most once, with a journal, whatever interrupts it."""
+"""Execute a call at most once, with a journal, whatever interrupts it."""
 
 from __future__ import annotations
 
@@ -201,22 +201,27 @@ def _trials() -> Iterator[Trial]:
     )
 
 
-RUN_ONCE = Exercise(
-    number="11",
-    title="At most once",
-    size=2,
-    minutes=10,
-    signature="run_once(journal, run, call_id, execute)",
-    trials=_trials,
-    hint_texts=(
-        (
-            "`journal.claim(run, call_id)` is True for one caller only, ever. Only that one "
-            "executes, and it claims before it does."
-        ),
-        (
-            "Where the claim is taken, `journal.output(run, call_id)` is what was recorded, or "
-            "None. Compare with None: an empty text is a result."
-        ),
-        "An interruption needs no `except` at all: nothing is recorded when `execute()` raises.",
+HINTS = (
+    (
+        "`journal.claim(run, call_id)` is True for one caller only, ever. Only that one "
+        "executes, and it claims before it does."
     ),
+    (
+        "Where the claim is taken, `journal.output(run, call_id)` is what was recorded, or "
+        "None. Compare with None: an empty text is a result."
+    ),
+    "An interruption needs no `except` at all: nothing is recorded when `execute()` raises.",
 )
+
+
+def exercise(number: str, title: str) -> Exercise:
+    """Return this exercise, under its number and its title."""
+    return Exercise(
+        number,
+        title,
+        size=2,
+        minutes=10,
+        signature="run_once(journal, run, call_id, execute)",
+        trials=_trials,
+        hint_texts=HINTS,
+    )

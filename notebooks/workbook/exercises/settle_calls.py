@@ -1,4 +1,4 @@
-"""Exercise 09: one result for each call, under its own ID, whatever came of it."""
+"""One result for each call, under its own ID, whatever came of it."""
 
 from __future__ import annotations
 
@@ -103,21 +103,26 @@ def _trials() -> Iterator[Trial]:
     yield _trial("a late output alone", [READ], [late], LATE, hostile=True)
 
 
-SETTLE_CALLS = Exercise(
-    number="09",
-    title="One result for each call",
-    size=2,
-    minutes=10,
-    signature="settle(history, message, outputs)",
-    trials=_trials,
-    hint_texts=(
-        (
-            "Go over message.calls, not over the outputs: the calls say how many results there "
-            "are, and in which order."
-        ),
-        (
-            "dict(outputs) finds an output by its call ID. Where there is none, the result is a "
-            "text of yours: not known, the call was interrupted."
-        ),
+HINTS = (
+    (
+        "Go over message.calls, not over the outputs: the calls say how many results there "
+        "are, and in which order."
+    ),
+    (
+        "dict(outputs) finds an output by its call ID. Where there is none, the result is a "
+        "text of yours: not known, the call was interrupted."
     ),
 )
+
+
+def exercise(number: str, title: str) -> Exercise:
+    """Return this exercise, under its number and its title."""
+    return Exercise(
+        number,
+        title,
+        size=2,
+        minutes=10,
+        signature="settle(history, message, outputs)",
+        trials=_trials,
+        hint_texts=HINTS,
+    )

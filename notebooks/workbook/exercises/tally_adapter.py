@@ -1,4 +1,4 @@
-"""Exercise 07: an adapter for the invented API Tally, tried on the contract's hostile streams."""
+"""An adapter for the invented API Tally, tried on the contract's hostile streams."""
 
 from __future__ import annotations
 
@@ -204,26 +204,31 @@ def _tell(story: Story, framing: Any) -> Told:
     return Told(TALLY, story, framing, TALLY.tell(story, framing))
 
 
-TALLY_ADAPTER = TranslatorExercise(
-    number="07",
-    title="An adapter for a fourth dialect",
-    size=3,
-    minutes=20,
-    signature="TallyTranslator(options)",
-    trials=_trials,
-    hint_texts=(
-        (
-            "An `ask` becomes ToolStart(call_id, name), an `input` ToolArgsDelta(call_id, text). "
-            "The ask's ID is the call ID. Both are already in the vocabulary, and so is Stopped, "
-            "for a goodbye whose `why` is not `done`."
-        ),
-        (
-            "Tally restates nothing, and it numbers and counts. Count the events yourself: "
-            "where `n` is not your own number, raise an error. Unknown words count as well."
-        ),
-        (
-            "At the goodbye compare its `asks` with the number of asks that you saw. Completed has "
-            "a second argument, `problem`: what disagrees, or an empty text."
-        ),
+HINTS = (
+    (
+        "An `ask` becomes ToolStart(call_id, name), an `input` ToolArgsDelta(call_id, text). "
+        "The ask's ID is the call ID. Both are already in the vocabulary, and so is Stopped, "
+        "for a goodbye whose `why` is not `done`."
+    ),
+    (
+        "Tally restates nothing, and it numbers and counts. Count the events yourself: "
+        "where `n` is not your own number, raise an error. Unknown words count as well."
+    ),
+    (
+        "At the goodbye compare its `asks` with the number of asks that you saw. Completed has "
+        "a second argument, `problem`: what disagrees, or an empty text."
     ),
 )
+
+
+def exercise(number: str, title: str) -> Exercise:
+    """Return this exercise, under its number and its title."""
+    return TranslatorExercise(
+        number,
+        title,
+        size=3,
+        minutes=20,
+        signature="TallyTranslator(options)",
+        trials=_trials,
+        hint_texts=HINTS,
+    )

@@ -1,4 +1,4 @@
-"""Exercise 05: which failures may be tried again, and after how many seconds."""
+"""Which failures may be tried again, and after how many seconds."""
 
 from __future__ import annotations
 
@@ -69,23 +69,28 @@ def _trials() -> Iterator[Trial]:
     yield _trial("gate rejected", rejected, 1, None, FINAL)
 
 
-WHAT_TO_RETRY = Exercise(
-    number="05",
-    title="What to retry, and when",
-    size=2,
-    minutes=10,
-    signature="wait_before_retry(failure, number)",
-    trials=_trials,
-    tried_on="case",
-    hint_texts=(
-        (
-            "Ask first what kind of failure it is: only an OpenFailure may be tried again, and "
-            "only while `number` is below 3. It has `status`, `code` and `retry_after`."
-        ),
-        (
-            "Three things are retried: no status at all, a status from 500 on, and 429 unless "
-            '`code` is "insufficient_quota". The wait is `retry_after`, at most 20, where the '
-            "server gave one, and 0.25 * 2 ** (number - 1) where not."
-        ),
+HINTS = (
+    (
+        "Ask first what kind of failure it is: only an OpenFailure may be tried again, and "
+        "only while `number` is below 3. It has `status`, `code` and `retry_after`."
+    ),
+    (
+        "Three things are retried: no status at all, a status from 500 on, and 429 unless "
+        '`code` is "insufficient_quota". The wait is `retry_after`, at most 20, where the '
+        "server gave one, and 0.25 * 2 ** (number - 1) where not."
     ),
 )
+
+
+def exercise(number: str, title: str) -> Exercise:
+    """Return this exercise, under its number and its title."""
+    return Exercise(
+        number,
+        title,
+        size=2,
+        minutes=10,
+        signature="wait_before_retry(failure, number)",
+        trials=_trials,
+        tried_on="case",
+        hint_texts=HINTS,
+    )

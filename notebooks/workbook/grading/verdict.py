@@ -6,13 +6,15 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agentlib.jsonvalues import printable
 from agentlib.recordings.capture import Capture
-from agentlib.stepper.frame import Frame
-from agentlib.stepper.replay import Replay
 from agentlib.stepper.trace import plural
+from agentlib.tables import Cell, Table
+
+if TYPE_CHECKING:
+    from agentlib.stepper.frame import Frame
 
 MAX_SHOWN_CHARACTERS = 160
 WIDTH = 88
@@ -48,6 +50,9 @@ class Verdict:
         """The frame of the event at which it failed, or None where there is none."""
         if self.capture is None:
             return None
+        # Only a reader who looks at a failure pays for the stepper.
+        from agentlib.stepper.replay import Replay
+
         return Replay(self.capture).seek(self.event or 0)
 
     @property
@@ -95,14 +100,11 @@ class Verdict:
         color = (
             "var(--jp-success-color1,#2e7d32)" if self.passed else "var(--jp-warn-color1,#b26a00)"
         )
-        rows = "".join(
-            f'<tr><th scope="row" style="text-align:left;vertical-align:top">{escape(word)}</th>'
-            f'<td style="text-align:left">{escape(said)}</td></tr>'
-            for word, said in self._rows()
-        )
+        cells = tuple((Cell(word, "vertical-align:top"), said) for word, said in self._rows())
+        table = Table((), cells, named_rows=True)
         return (
             f'<div style="border-left:4px solid {color};padding:2px 0 2px 10px;max-width:60rem">'
-            f"<strong>{escape(self._heading())}</strong><table>{rows}</table></div>"
+            f"<strong>{escape(self._heading())}</strong>{table._repr_html_()}</div>"
         )
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:

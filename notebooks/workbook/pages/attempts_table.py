@@ -9,12 +9,12 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from html import escape
 
 from agentlib.decisions.attempts import DecisionAttempt
 from agentlib.decisions.model import DecisionUsage
 from agentlib.jsonvalues import printable
 from agentlib.stepper.trace import plural
+from agentlib.tables import Cell, Table, scrollable
 from workbook.pages.run_trace import seconds
 
 COLUMN_CHARACTERS = 30
@@ -73,22 +73,18 @@ class Deciding:
         return self.text
 
     def _repr_html_(self) -> str:
-        return "".join(self._html())
+        table = Table(
+            ("", *(f"request {attempt.number}" for attempt in self.attempts)),
+            tuple((name, *_styled(name, cells)) for name, cells in self._rows()),
+            title=self.title,
+            style=_CELL,
+            named_rows=True,
+        )
+        return scrollable(f"Requests of one decision. {self.title}", table._repr_html_())
 
-    def _html(self) -> Iterator[str]:
-        label = escape(f"Requests of one decision. {self.title}")
-        yield f'<div tabindex="0" role="group" aria-label="{label}" style="overflow-x:auto">'
-        yield f'<table><caption style="text-align:left"><strong>{escape(self.title)}</strong>'
-        yield f'</caption><thead><tr><td style="{_CELL}"></td>'
-        for attempt in self.attempts:
-            yield f'<th scope="col" style="{_CELL}">request {attempt.number}</th>'
-        yield "</tr></thead><tbody>"
-        for name, cells in self._rows():
-            yield f'<tr><th scope="row" style="{_CELL}">{escape(name)}</th>'
-            style = f"{_CELL};{_CODE}" if name in _VERBATIM else _CELL
-            yield from (f'<td style="{style}">{escape(cell)}</td>' for cell in cells)
-            yield "</tr>"
-        yield "</tbody></table></div>"
+
+def _styled(name: str, cells: Iterable[str]) -> Iterator[Cell]:
+    return (Cell(cell, _CODE if name in _VERBATIM else "") for cell in cells)
 
 
 def deciding(attempts: Iterable[DecisionAttempt]) -> Deciding:

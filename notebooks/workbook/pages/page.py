@@ -9,9 +9,8 @@ from __future__ import annotations
 import inspect
 import json
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from html import escape
 from pkgutil import resolve_name
 from typing import Any
 
@@ -20,10 +19,7 @@ from agentlib.jsonvalues import dumps, printable, thaw
 from agentlib.recordings.capture import Capture
 from agentlib.stepper.labels import fragment, label
 from agentlib.stepper.trace import plural
-
-# A line of a page is read at one glance.
-MAX_CELL_CHARACTERS = 96
-_LEFT = 'style="text-align:left"'
+from agentlib.tables import Table, bounded, table
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,36 +46,6 @@ class Text:
         return self.text
 
 
-@dataclass(frozen=True, repr=False)
-class Table:
-    """A table of texts with a heading for each column."""
-
-    headings: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-    def __repr__(self) -> str:
-        every = (self.headings, *self.rows)
-        widths = [max(map(len, column)) for column in zip(*every, strict=True)]
-        rule = tuple("-" * width for width in widths)
-        lines = (self.headings, rule, *self.rows)
-        return "\n".join(
-            "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
-            for line in lines
-        )
-
-    def _repr_html_(self) -> str:
-        return "".join(self._html())
-
-    def _html(self) -> Iterator[str]:
-        yield "<table><thead><tr>"
-        yield from (f'<th scope="col" {_LEFT}>{escape(heading)}</th>' for heading in self.headings)
-        yield "</tr></thead><tbody>"
-        for row in self.rows:
-            cells = (f"<td {_LEFT}>{escape(text)}</td>" for text in row)
-            yield f"<tr>{''.join(cells)}</tr>"
-        yield "</tbody></table>"
-
-
 def source(*objects: Callable[..., Any] | type | str) -> Code:
     """Return the source of functions, methods or classes of one module, from its file.
 
@@ -94,12 +60,6 @@ def source(*objects: Callable[..., Any] | type | str) -> Code:
     methods = all("." in each.__qualname__ for each in found)
     gap = "\n\n" if methods else "\n\n\n"
     return Code(f"{module.__name__.replace('.', '/')}.py", gap.join(texts))
-
-
-def table(headings: str, rows: Iterable[Sequence[object]]) -> Table:
-    """Return a table. `headings` names its columns, separated by commas."""
-    cells = (tuple(_cell(value) for value in row) for row in rows)
-    return Table(tuple(name.strip() for name in headings.split(",")), tuple(cells))
 
 
 def as_json(value: object) -> Text:
@@ -117,11 +77,6 @@ def events(stream: Capture, first: int = 1, last: int | None = None) -> Table:
 def transcript(history: Iterable[Entry]) -> Text:
     """Return a conversation, one entry after the other, with the calls and their results."""
     return Text("\n".join(line for entry in history for line in _entry_lines(entry)))
-
-
-def _cell(value: object) -> str:
-    text = printable(" ".join(str(value).split()))
-    return text if len(text) <= MAX_CELL_CHARACTERS else f"{text[: MAX_CELL_CHARACTERS - 1]}…"
 
 
 def _plain(value: object) -> object:
@@ -148,4 +103,4 @@ def _entry_lines(entry: Entry) -> Iterator[str]:
 
 
 def _line(who: str, text: str) -> str:
-    return f"{who:<10} {_cell(text)}".rstrip()
+    return f"{who:<10} {bounded(text)}".rstrip()

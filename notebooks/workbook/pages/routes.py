@@ -28,7 +28,7 @@ from agentlib.retry import RetryPolicy, Transport
 from agentlib.runtime.ledger import Ledger
 from agentlib.runtime.limits import Prices
 from agentlib.runtime.routes import Readiness, Route, RoutedModel
-from workbook.pages.page import Table, table
+from agentlib.tables import Table, table
 
 TASK = "Please repair add()."
 NAMES = ("gateway", "direct")

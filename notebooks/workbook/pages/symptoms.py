@@ -11,8 +11,8 @@ from typing import Any
 
 from agentlib.decisions.attempts import Result
 from agentlib.faultserver.replies import Reply
+from agentlib.tables import Table, table
 from workbook.pages.decision_replies import EDIT, USAGE, as_json, events, streamed, whole
-from workbook.pages.page import Table, table
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from itertools import groupby
 from agentlib.runtime.limits import RunLimits
 from agentlib.runtime.outcomes import Outcome
 from agentlib.stepper.trace import plural
+from agentlib.tables import Cell, Table, scrollable
 from workbook.pages.run_trace import Kind, Row, RunRecorder, Segment, seconds, told_of
 
 BAR_CHARACTERS = 40
@@ -88,28 +89,34 @@ class Timeline:
         return self.text
 
     def _repr_html_(self) -> str:
-        return "".join(self._html())
-
-    def _html(self) -> Iterator[str]:
         scale, budgets = _Scale(self.rows), _budgets(self.rows)
-        label = escape(f"Timeline of a run. {self.title}")
-        yield f'<div tabindex="0" role="group" aria-label="{label}" style="overflow-x:auto">'
-        yield f'<table><caption style="text-align:left"><strong>{escape(self.title)}</strong>'
-        yield "</caption><thead><tr>"
-        headings = ["step", *(f"{name} left" for name in budgets), "what came of it"]
-        bar = f'<th scope="col" style="{_CELL};{_CODE}">{escape(scale.axis)}</th>'
-        for place, heading in enumerate(headings):
-            yield f'<th scope="col" style="{_CELL}">{escape(heading)}</th>{"" if place else bar}'
-        yield "</tr></thead><tbody>"
-        for row in self.rows:
-            indent = ";padding-left:24px;font-weight:normal" if row.inner else ""
-            yield f'<tr><th scope="row" style="{_CELL}{indent}">{escape(row.what)}</th>'
-            yield f'<td style="{_CELL};{_CODE}">{"".join(scale.coloured(row))}</td>'
-            for name in budgets:
-                yield f'<td style="{_CELL};text-align:right">{escape(_left(row, name))}</td>'
-            yield f'<td style="{_CELL}">{escape(row.detail)}</td></tr>'
-        yield f'</tbody></table><div style="{_CODE}">{escape(self._legend())}</div>'
-        yield f"<div>{escape(self._spent())}</div></div>"
+        table = Table(
+            (
+                "step",
+                Cell(scale.axis, _CODE),
+                *(f"{name} left" for name in budgets),
+                "what came of it",
+            ),
+            tuple(_cells(row, scale, budgets) for row in self.rows),
+            title=self.title,
+            style=_CELL,
+            named_rows=True,
+        )
+        return scrollable(
+            f"Timeline of a run. {self.title}",
+            table._repr_html_(),
+            f'<div style="{_CODE}">{escape(self._legend())}</div>',
+            f"<div>{escape(self._spent())}</div>",
+        )
+
+
+def _cells(row: Row, scale: _Scale, budgets: list[str]) -> tuple[str | Cell, ...]:
+    return (
+        Cell(row.what, "padding-left:24px;font-weight:normal" if row.inner else ""),
+        Cell(scale.drawn(row), _CODE, "".join(scale.coloured(row))),
+        *(Cell(_left(row, name), "text-align:right") for name in budgets),
+        row.detail,
+    )
 
 
 class _Scale:

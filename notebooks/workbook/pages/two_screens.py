@@ -12,7 +12,7 @@ from agentlib.recordings.replay_transport import Playback
 from agentlib.runtime.events import Executed, Failed, Repaired
 from agentlib.runtime.publication import Committed, Narration, Publication
 from agentlib.runtime.receipts import Receipt
-from workbook.pages.page import Table, table
+from agentlib.tables import Table, table
 from workbook.pages.simulation import FIRST_EVENT, Stage, Step, streamed
 from workbook.pages.small_loop import said
 
