@@ -6,7 +6,8 @@ time, it only moves the hands, and a timer goes off where the hands pass it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from operator import attrgetter
 from typing import Protocol
@@ -75,10 +76,51 @@ class LoopClock:
 
 
 class _Expired(BaseException):
-    """Ends the body of a virtual timer; like a cancellation, no `except Exception` stops it."""
+    """Ends the body of a timer; like a cancellation, no `except Exception` stops it."""
 
-    def __init__(self, timer: _VirtualTimer) -> None:
+    def __init__(self, timer: Timer) -> None:
         self.timer = timer
+
+
+class _CheckedTimer:
+    def __init__(self, at: float) -> None:
+        self.expired = False
+        self._at = at
+
+    def move(self, at: float) -> None:
+        if time.monotonic() > self._at:
+            raise _Expired(self)
+        self._at = at
+
+
+class BlockingClock:
+    """The clock of a caller who blocks; `sleep` blocks for so many seconds.
+
+    Nothing can interrupt a read that blocks, so that a timer ends its body no earlier than at its
+    next `move`; each single wait is bounded by whoever waits.
+    """
+
+    def __init__(self, sleep: Callable[[float], None] = time.sleep) -> None:
+        self._sleep = sleep
+
+    def now(self) -> float:
+        """Return the time of the machine."""
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        """Block."""
+        self._sleep(seconds)
+
+    @contextmanager
+    def timer(self, at: float) -> Iterator[Timer]:
+        """Return a timer whose body ends where it is moved after its moment."""
+        timer = _CheckedTimer(at)
+        try:
+            yield timer
+        except _Expired as expired:
+            if expired.timer is not timer:
+                raise
+            timer.expired = True
 
 
 class _VirtualTimer:

@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from agentlib.blocking import BlockingBody, run_blocking
+
 if TYPE_CHECKING:
     import httpx2
 
@@ -23,8 +25,23 @@ async def bound_refusal(response: httpx2.Response) -> None:
     """
     import httpx2
 
+    if isinstance(response.stream, httpx2.AsyncByteStream):
+        await _bound(response, response.stream)
+
+
+def bound_sync_refusal(response: httpx2.Response) -> None:
+    """Do as `bound_refusal` does, as a response hook of httpx2's Client, which blocks."""
+    import httpx2
+
     stream = response.stream
-    if response.is_success or not isinstance(stream, httpx2.AsyncByteStream):
+    if isinstance(stream, httpx2.SyncByteStream):
+        run_blocking(_bound(response, BlockingBody(stream, stream.close)))
+
+
+async def _bound(response: httpx2.Response, stream: httpx2.AsyncByteStream | BlockingBody) -> None:
+    import httpx2
+
+    if response.is_success:
         return
     body = bytearray()
     chunks = aiter(stream)
@@ -37,26 +54,7 @@ async def bound_refusal(response: httpx2.Response) -> None:
     finally:
         await stream.aclose()
     await end_early(chunks)
-    response.headers.pop("content-encoding", None)
-    response.stream = httpx2.ByteStream(bytes(body[:MAX_REFUSAL_BYTES]))
-
-
-def bound_sync_refusal(response: httpx2.Response) -> None:
-    """Do as `bound_refusal` does, as a response hook of httpx2's Client, which blocks."""
-    import httpx2
-
-    stream = response.stream
-    if response.is_success or not isinstance(stream, httpx2.SyncByteStream):
-        return
-    body = bytearray()
-    try:
-        with suppress(httpx2.TransportError):
-            for chunk in stream:
-                body += chunk
-                if len(body) >= MAX_REFUSAL_BYTES:
-                    break
-    finally:
-        stream.close()
+    # What is left is cut, and may be packed: nobody unpacks it.
     response.headers.pop("content-encoding", None)
     response.stream = httpx2.ByteStream(bytes(body[:MAX_REFUSAL_BYTES]))
 

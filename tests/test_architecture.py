@@ -30,6 +30,7 @@ FLOORS = (
     "providers",
     "reader",
     "probe",
+    "blocking",
     "clock",
     "stopwatch",
     "retry",

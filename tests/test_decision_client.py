@@ -1,9 +1,12 @@
 """The decision client on the wire: the real SDK, a real server, every symptom and its class."""
 
 import json
+import os
+import signal
 import sys
 import threading
 import traceback
+from contextlib import ExitStack
 from dataclasses import replace
 
 import anyio
@@ -394,7 +397,7 @@ async def test_a_long_generation_is_no_stall(serve):
     """However long it takes in all, as long as no single wait is too long."""
     reply = STREAM
     for end in STREAM.ends[:-1]:
-        reply = reply.delay(0.002, at=end)
+        reply = reply.delay(0.01, at=end)
     clock, server = HandClock(), serve(reply)
     # The hands may move once more while the usage is awaited, or the stream is closed.
     client = client_of(server, clock=clock, timers=Timers(trailing=1e6, closing=1e6))
@@ -439,6 +442,29 @@ def test_a_blocking_reply_has_a_bound_in_all(serve):
     server = serve([WHOLE.trickle(size=20, seconds=0.01), WHOLE])
     with pytest.raises(TransportError, match="in all"):
         decide(server, timers=timers, transport_max_retries=0)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has another way to interrupt")
+@pytest.mark.parametrize("given", [False, True], ids=["own client", "given client"])
+@pytest.mark.parametrize("at", [HEAD, 9], ids=["before the head", "in the body"])
+def test_ctrl_c_stops_a_read_that_blocks_and_leaves_nothing_open(serve, at, given):
+    server = serve(WHOLE.stall(at=at))
+    options = {"api_key": SECRET, "base_url": server.base_url}
+
+    def interrupt():
+        server.wait_until(lambda each: each.stalled == 1)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    with ExitStack() as stack:
+        client = stack.enter_context(openai.OpenAI(**options)) if given else None
+        own = OpenAIModelClient(ClientConfig("m", **options), client)
+        thread.start()
+        with pytest.raises(KeyboardInterrupt):
+            own.decide(CONTEXT)
+        server.wait_idle()
+        own.close()
+    thread.join()
 
 
 def test_a_reply_without_end_is_bounded(serve):

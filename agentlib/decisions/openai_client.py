@@ -12,10 +12,11 @@ import threading
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from agentlib.assembly import Limits
-from agentlib.clock import Clock, LoopClock
+from agentlib.blocking import run_blocking
+from agentlib.clock import BlockingClock, Clock, LoopClock
 from agentlib.decisions.attempts import Attempts, DecisionAttempt, Rules
 from agentlib.decisions.client import ModelClient
 from agentlib.decisions.context import DecisionContext
@@ -38,7 +39,7 @@ from agentlib.errors import (
 )
 from agentlib.model import StreamingModel, Timers
 from agentlib.openai_transport import OpenAITransport, make_client, make_sync_client
-from agentlib.openai_whole import WholeReply, ask_whole, ask_whole_async
+from agentlib.openai_whole import Opened, WholeReply, ask_whole, awaited, blocking
 from agentlib.providers.requests import MAX_OUTPUT_TOKENS
 from agentlib.retry import RetryPolicy
 
@@ -116,28 +117,16 @@ class OpenAIModelClient(ModelClient):
     def decide(self, context: DecisionContext) -> ModelDecision:
         """Return one decision, from replies that are not streamed; see ModelClient."""
         turn = self._begin(context, streaming=False)
-        client = self._client.get()
-        while True:
-            try:
-                return turn.succeed(self._ask(client, turn))
-            except DecisionFailure as failure:
-                wait = turn.fail(without_secret(failure, client.api_key))
-            if wait:
-                self._sleep(wait)
+        clock = BlockingClock(self._sleep)
+        # No timer interrupts a read that blocks: the SDK bounds each one.
+        way = _Way(blocking, clock, self.config.timers.progress)
+        return run_blocking(self._decide(turn, self._client.get(), way, clock.sleep))
 
     async def adecide(self, context: DecisionContext) -> ModelDecision:
         """Return one decision, streamed where the server can; see ModelClient."""
         turn = self._begin(context, streaming=self.streams)
-        client = self._aclient.get()
-        while True:
-            ask = self._ask_streamed if turn.streaming else self._ask_async
-            try:
-                return turn.succeed(await ask(client, turn))
-            except DecisionFailure as failure:
-                self.streams &= not isinstance(failure, StreamingUnsupportedError)
-                wait = turn.fail(without_secret(failure, client.api_key))
-            if wait:
-                await self._asleep(wait)
+        way = _Way(awaited, self._clock, self.config.timers.total)
+        return await self._decide(turn, self._aclient.get(), way, self._asleep)
 
     def close(self) -> None:
         """Close the client that `decide` made."""
@@ -157,30 +146,40 @@ class OpenAIModelClient(ModelClient):
         log = self.attempts = []
         return Attempts(context, self._rules, self._random, log, streaming=streaming)
 
-    def _ask(self, client: SDKClient, turn: Attempts) -> ModelDecision:
-        timers = self.config.timers
-        request = turn.request()
-        try:
-            reply = ask_whole(client, request, idle=timers.progress, total=timers.total)
-        except (OpenFailure, ResponseFailure) as failure:
-            raise _classified(failure, streamed=False) from failure
-        return self._read(reply, turn)
-
-    async def _ask_async(self, client: AsyncSDKClient, turn: Attempts) -> ModelDecision:
-        timers, request = self.config.timers, turn.request()
-        last = self._clock.now() + timers.total
-        with self._clock.timer(self._clock.now() + timers.progress) as timer:
-
-            def alive() -> None:
-                timer.move(min(last, self._clock.now() + timers.progress))
-
+    async def _decide(
+        self,
+        turn: Attempts,
+        client: Any,
+        way: _Way,
+        sleep: Callable[[float], Awaitable[None]],
+    ) -> ModelDecision:
+        while True:
             try:
-                reply = await ask_whole_async(client, request, total=timers.total, alive=alive)
+                if turn.streaming:
+                    return turn.succeed(await self._ask_streamed(client, turn))
+                return turn.succeed(await self._ask_whole(client, turn, way))
+            except DecisionFailure as failure:
+                self.streams &= not isinstance(failure, StreamingUnsupportedError)
+                wait = turn.fail(without_secret(failure, client.api_key))
+            if wait:
+                await sleep(wait)
+
+    async def _ask_whole(self, client: Any, turn: Attempts, way: _Way) -> ModelDecision:
+        timers, request, clock = self.config.timers, turn.request(), way.clock
+        last = clock.now() + timers.total
+
+        def deadline() -> float:
+            return min(last, clock.now() + timers.progress)
+
+        with clock.timer(deadline()) as timer:
+            try:
+                reply = await ask_whole(
+                    client, request, way.opened, idle=way.idle, alive=lambda: timer.move(deadline())
+                )
             except (OpenFailure, ResponseFailure) as failure:
                 raise _classified(failure, streamed=False) from failure
         if timer.expired:
-            reason = f"no reply came for {timers.progress:g} s, or not all of it in time"
-            late = IdleTimeout(reason, check="completed")
+            late = IdleTimeout(_waited(timers, in_all=clock.now() >= last), check="completed")
             raise _classified(late, streamed=False) from late
         return self._read(reply, turn)
 
@@ -214,6 +213,14 @@ class OpenAIModelClient(ModelClient):
         return read_decision(decision, turn.context, native_tools=config.native_tool_calls)
 
 
+class _Way(NamedTuple):
+    """How whole replies are awaited, on an event loop or blocking; `idle` as in `ask_whole`."""
+
+    opened: Opened
+    clock: Clock
+    idle: float
+
+
 class _Held(Generic[Client]):
     """A client of the SDK: the one that was given, or one that is made at its first use."""
 
@@ -239,6 +246,12 @@ class _Held(Generic[Client]):
             return None
         own, self._client = self._client, None
         return own
+
+
+def _waited(timers: Timers, *, in_all: bool) -> str:
+    if in_all:
+        return f"the reply took longer than {timers.total:g} s in all"
+    return f"no byte of the reply came for {timers.progress:g} s"
 
 
 def _classified(
