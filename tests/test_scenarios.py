@@ -16,12 +16,21 @@ from agentlib.laboratory.fixtures import (
     tools,
     workspace_files,
 )
+from agentlib.recordings.capture import Capture
 
 
 @pytest.mark.parametrize("name", capture_names())
 def test_every_stream_is_found_by_its_name(name):
     assert capture(name).name == name
     assert capture(name).source == (fixtures() / "streams" / f"{name}.sse").read_bytes()
+
+
+@pytest.mark.parametrize("name", capture_names())
+def test_a_stream_is_loaded_plainly_and_is_what_any_reader_of_the_file_sees(name, monkeypatch):
+    by_file = Capture.load(fixtures() / "streams" / f"{name}.sse")
+    for needless in ("open_recording", "read_part", "Redactor"):
+        monkeypatch.delattr(f"agentlib.recordings.capture.{needless}")
+    assert capture(name) == by_file
 
 
 @pytest.mark.parametrize("name", scenario_names())

@@ -66,11 +66,11 @@ class Scenario:
 
     def __repr__(self) -> str:
         lines = [f"{self.name}: {self.title}", f"  {self.shows}"]
-        lines += [f"  turn {n}  {_told(turn)}" for n, turn in enumerate(self.turns, 1)]
+        lines += [f"  turn {n}  {_in_brief(turn)}" for n, turn in enumerate(self.turns, 1)]
         return "\n".join(lines)
 
 
-def _told(turn: Turn) -> str:
+def _in_brief(turn: Turn) -> str:
     of = f", response {turn.response}" if turn.response > 1 else ""
     opens = f"opens {', '.join(turn.opens)} · " if turn.opens != ("200",) else ""
     by = f" [{turn.check}]" if turn.check else f": {', '.join(turn.calls) or 'no call'}"
@@ -94,7 +94,9 @@ def capture(name: str) -> Capture:
     """
     if name not in capture_names():
         raise FixtureNotFound(_unknown("stream", name, capture_names()))
-    return Capture.load(fixtures() / "streams" / f"{name}.sse")
+    # What was authored here is an event stream without a secret: nothing is left to find out.
+    path = fixtures() / "streams" / f"{name}.sse"
+    return Capture.from_stream(path.read_bytes(), name)
 
 
 def capture_names() -> tuple[str, ...]:

@@ -22,7 +22,7 @@ from agentlib.recordings.edits import Edit, apply, as_stream, chain
 from agentlib.recordings.events import CapturedEvent, CapturedResponse
 from agentlib.recordings.exchanges import MAX_NAMED, Part
 from agentlib.recordings.formats import join_parts, open_recording
-from agentlib.recordings.reader import Item, Reading, read_part
+from agentlib.recordings.reader import Item, Reading, read_part, read_stream
 from agentlib.recordings.redaction import Redactor
 from agentlib.recordings.writing import as_block, written
 from agentlib.sse import BOM
@@ -108,6 +108,16 @@ class Capture:
         kind: Form = parts[0].form if recording.whole else "sse"
         name = redactor.text(name) if redactor is not None else name
         return cls._build(name, provider, kind, source, readings, notes)
+
+    @classmethod
+    def from_stream(
+        cls, source: bytes, name: str = "stream", provider: Provider | Literal["auto"] = "auto"
+    ) -> Capture:
+        """Read the bytes of an event stream that is known to be one, and to hold no secret.
+
+        Nothing is sniffed, unpacked or redacted: of such a stream `from_bytes` gives the same.
+        """
+        return cls._build(name, provider, "sse", source, [read_stream(Part(source, "sse"))])
 
     @classmethod
     def from_events(

@@ -83,6 +83,24 @@ def shrink_blank_lines(body: bytes) -> bytes:
     return _BLANK_LINES.sub(b"\n\n", body.replace(b"\r\n", b"\n").replace(b"\r", b"\n"))
 
 
+def read_stream(part: Part) -> Reading:
+    """Read an event stream as it stands, its secrets included."""
+    source = shrink_blank_lines(part.body)
+    decoder = EventStreamDecoder(MAX_EVENT_BYTES)
+    reading = Reading(part)
+    fault, stopped = None, 0
+    try:
+        events: Sequence[ServerSentEvent] = decoder.feed(source)
+        decoder.end()
+    except EventStreamError as error:
+        events, fault, stopped = error.events, error.reason, error.event
+    reading.take(events)
+    if reading.fault is None:
+        reading.fault, reading.stopped = fault, stopped
+    reading.dropped = decoder.dropped
+    return reading
+
+
 def read_part(part: Part, redactor: Redactor | None) -> Reading:
     """Read a stream; where a redactor is given, without its secrets, in the bytes as well.
 
@@ -127,24 +145,7 @@ def _say_what_it_is(reading: Reading, body: bytes) -> None:
 
 
 def _read(part: Part) -> Reading:
-    return _read_lines(part) if part.form == "jsonl" else _read_stream(part)
-
-
-def _read_stream(part: Part) -> Reading:
-    source = shrink_blank_lines(part.body)
-    decoder = EventStreamDecoder(MAX_EVENT_BYTES)
-    reading = Reading(part)
-    fault, stopped = None, 0
-    try:
-        events: Sequence[ServerSentEvent] = decoder.feed(source)
-        decoder.end()
-    except EventStreamError as error:
-        events, fault, stopped = error.events, error.reason, error.event
-    reading.take(events)
-    if reading.fault is None:
-        reading.fault, reading.stopped = fault, stopped
-    reading.dropped = decoder.dropped
-    return reading
+    return _read_lines(part) if part.form == "jsonl" else read_stream(part)
 
 
 def _read_lines(part: Part) -> Reading:
