@@ -334,6 +334,34 @@ def test_a_cassette_beyond_the_bounds_is_refused(monkeypatch):
     assert "larger than 10 bytes" in Capture.from_bytes(source).notes[-1]
 
 
+@pytest.mark.parametrize("parser", ["libyaml's", "PyYAML's own"])
+def test_a_cassette_is_read_alike_by_either_parser(parser, monkeypatch):
+    if parser == "PyYAML's own":
+        monkeypatch.delattr(yaml, "CSafeLoader", raising=False)
+        monkeypatch.delitem(sys.modules, "agentlib.recordings.yaml_loader", raising=False)
+    source = b"""\
+interactions:
+- request: &a {uri: 2001-01-01, method: !!python/object/apply:os.system [echo], <<: {uri: x}}
+- request: *a
+- {? [odd] : name, request: &a {uri: 010, method: !!int post, body: !!binary eA==}}
+- request: *a
+---
+[ another document, and a broken one
+"""
+    found, notes = cassettes.read_cassette(source)
+    assert notes == []
+    assert [(each.where, each.method, each.url, each.request) for each in found] == [
+        ("interaction 1, line 2", "", "2001-01-01", b""),
+        ("interaction 2, line 3", "", "2001-01-01", b""),
+        ("interaction 3, line 4", "POST", "010", b"x"),
+        ("interaction 4, line 5", "POST", "010", b"x"),
+    ]
+    # Where it breaks off, the line has a number, and is not shown: it may hold a secret.
+    _, notes = cassettes.read_cassette(b"interactions:\n- [sk-authored, \t\n- }\n")
+    assert "at line " in notes[0]
+    assert "sk-authored" not in notes[0]
+
+
 def test_without_pyyaml_it_is_said_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "yaml", None)
     capture = Capture.load(RECORDINGS / "cassette.yaml")

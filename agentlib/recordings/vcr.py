@@ -1,8 +1,8 @@
 """Cassettes: recordings for tests, in the form of VCR, as YAML or JSON.
 
 YAML can name a part and repeat it, so that a small file stands for a vast one, and can ask for
-objects of any class. Here its events alone are read: text, lists and mappings within bounds, an
-alias is the same object once more, and a tag means nothing, but for `!!binary`.
+objects of any class. Here it is text, lists and mappings within bounds, an alias is the same object
+once more, and a tag means nothing, but for `!!binary`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -20,16 +20,14 @@ from agentlib.recordings.sniff import head
 from agentlib.sse import BOM
 
 MAX_CASSETTE_BYTES = 16 * 1024 * 1024
-# An interaction has some fifty nodes.
+# An interaction has some fifty nodes. A few bytes make one, which takes many times as many.
 MAX_NODES = 200_000
-_BINARY = "tag:yaml.org,2002:binary"
 # Only comments, and what VCR says of itself, may stand before: a stream may have any line.
 _YAML = re.compile(
     rb"(?:\xef\xbb\xbf)?(?:(?:#[^\n]*|---[^\n]*|(?:version|recorded_with):[^\n]*|\r)?\n)*"
     rb"(?:http_)?interactions:"
 )
 _JSON = re.compile(rb'\{\s*(?:"version"\s*:\s*\d+\s*,\s*)?"(?:http_)?interactions"\s*:')
-_LINE = "\0line"
 NO_YAML = "this is a cassette in YAML: to read it, install PyYAML (pip install pyyaml)"
 
 
@@ -63,9 +61,9 @@ def _exchange(interaction: Any, number: int) -> Exchange:
     request, response = _part(interaction, "request"), _part(interaction, "response")
     headers = _headers(response)
     kinds = [value for name, value in headers if name.lower() == "content-type"]
-    line = interaction.get(_LINE) if isinstance(interaction, dict) else None
+    line = getattr(interaction, "line", None)
     return Exchange(
-        f"interaction {number}" + (f", line {line}" if isinstance(line, int) else ""),
+        f"interaction {number}" + (f", line {line}" if line is not None else ""),
         _text(request.get("method")).upper(),
         _text(request.get("uri")) or _text(request.get("url")),
         _body(request),
@@ -92,7 +90,7 @@ def _headers(message: dict[str, Any]) -> list[tuple[str, str]]:
     found = []
     for name, values in _part(message, "headers").items():
         each = values if isinstance(values, list) else [values]
-        found += [(name, _text(value)) for value in each if name != _LINE]
+        found += [(name, _text(value)) for value in each]
     return found
 
 
@@ -114,76 +112,15 @@ class _Refused(ValueError):
 def _load(text: str) -> dict[str, Any]:
     import yaml
 
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    from agentlib.recordings.yaml_loader import CassetteLoader
+
     try:
-        value = _build(yaml.parse(text, Loader=loader))
+        value = CassetteLoader(text, MAX_NODES, MAX_NESTING).get_data()
+    except yaml.MarkedYAMLError as error:
+        # Not its whole text: that shows the line, and a line may hold a secret.
+        why = " ".join(filter(None, (error.context, error.problem)))
+        line = f", at line {error.problem_mark.line + 1:,}" if error.problem_mark else ""
+        raise _Refused(f"{why}{line}") from error
     except yaml.YAMLError as error:
-        raise _Refused(" ".join(str(error).split())) from error
-    except RecursionError as error:
-        raise _Refused("it nests too deep") from error
+        raise _Refused(str(error)) from error
     return value if isinstance(value, dict) else {}
-
-
-def _build(events: Iterator[Any]) -> Any:
-    """Build the first document of YAML's parsing events, without recursion."""
-    anchors: dict[str, Any] = {}
-    root: list[Any] = []
-    stack: list[Any] = [root]
-    names: list[Any] = [None]  # for each open mapping the name that waits for its value
-    for number, event in enumerate(events):
-        if number > MAX_NODES:
-            raise _Refused(f"it has more than {MAX_NODES:,} nodes")
-        kind = type(event).__name__
-        if kind in ("MappingEndEvent", "SequenceEndEvent"):
-            stack.pop()
-            names.pop()
-            continue
-        if kind == "DocumentEndEvent":
-            break
-        if kind not in _NODES:
-            continue
-        value = _node(event, kind, anchors)
-        _put(stack[-1], names, value)
-        if kind in ("MappingStartEvent", "SequenceStartEvent"):
-            if len(stack) > MAX_NESTING:
-                raise _Refused(f"it nests deeper than {MAX_NESTING} levels")
-            stack.append(value)
-            names.append(None)
-    return root[0] if root else None
-
-
-_NODES = ("ScalarEvent", "AliasEvent", "MappingStartEvent", "SequenceStartEvent")
-
-
-def _node(event: Any, kind: str, anchors: dict[str, Any]) -> Any:
-    if kind == "AliasEvent":
-        if event.anchor not in anchors:
-            raise _Refused(f"line {event.start_mark.line + 1} repeats what was never named")
-        return anchors[event.anchor]
-    value: Any
-    if kind == "ScalarEvent":
-        value = _scalar(event)
-    else:
-        value = {_LINE: event.start_mark.line + 1} if kind == "MappingStartEvent" else []
-    if event.anchor is not None:
-        anchors[event.anchor] = value
-    return value
-
-
-def _scalar(event: Any) -> str | bytes:
-    if event.tag == _BINARY:
-        try:
-            return base64.b64decode(event.value)
-        except (binascii.Error, ValueError) as error:
-            raise _Refused(f"line {event.start_mark.line + 1} is not base64: {error}") from error
-    return str(event.value)
-
-
-def _put(owner: Any, names: list[Any], value: Any) -> None:
-    if isinstance(owner, list):
-        owner.append(value)
-    elif names[-1] is None:
-        names[-1] = value if isinstance(value, str) else _LINE
-    else:
-        owner[names[-1]] = value
-        names[-1] = None
