@@ -24,6 +24,7 @@ FLOORS = (
     "schemas",
     "conversation",
     "vocabulary",
+    "mutations",
     "gate",
     "assembly",
     "sse",

@@ -22,6 +22,7 @@ from agentlib.conformance.dialects.common import (
 from agentlib.conformance.dialects.registry import DIALECTS
 from agentlib.conformance.script import Story, StoryCall
 from agentlib.conversation import Usage
+from agentlib.mutations import cut
 
 # Numbers that nothing else in an agent's output is likely to be.
 INPUT_TOKENS, OUTPUT_TOKENS = 70_001, 3_001
@@ -73,11 +74,11 @@ def _last(telling: Telling, *places: str) -> int:
 
 
 def _after_the_call(telling: Telling, *_: Any) -> Telling:
-    return telling[: _last(telling, CALL_START, ARGUMENTS, CALL_END) + 1]
+    return cut(telling, _last(telling, CALL_START, ARGUMENTS, CALL_END) + 1)
 
 
 def _after_the_arguments(telling: Telling, *_: Any) -> Telling:
-    return telling[: _last(telling, CALL_START, ARGUMENTS) + 1]
+    return cut(telling, _last(telling, CALL_START, ARGUMENTS) + 1)
 
 
 def _before_the_end(telling: Telling, *_: Any) -> Telling:

@@ -23,6 +23,7 @@ from agentlib.conformance.dialects.common import (
     Telling,
 )
 from agentlib.conformance.script import Story, StoryCall
+from agentlib.mutations import Path, cut, double, drop, nodes, put, remove, swap
 
 KINDS: dict[str, str] = {
     "cut": "the stream ends early",
@@ -44,7 +45,6 @@ KINDS: dict[str, str] = {
 
 # One change inside of an event: its kind, what it does, and the event that it leaves.
 Edit: TypeAlias = tuple[str, str, Native]
-Path: TypeAlias = tuple[str | int, ...]
 EXTRA = StoryCall("call_z", "remove", '{"path": "z"}')
 
 
@@ -86,7 +86,7 @@ def every_harm(told: Told, *, fields: bool = True, letters: bool = True) -> Iter
     for at, said in enumerate(telling):
         yield _cut(telling, at)
         yield from _around(telling, at)
-        for path, value in _nodes(said.event):
+        for path, value in nodes(said.event):
             for edit in _in_a_node(told.dialect, telling, said, path, value):
                 if _is_meant(edit, fields=fields, letters=letters):
                     yield _edited(telling, at, edit)
@@ -130,22 +130,17 @@ def kind_of(harms: Sequence[Harm]) -> str:
     return harms[0].kind if len(harms) == 1 else "mixture"
 
 
-def _with(telling: Telling, at: int, *instead: Said, until: int = 1) -> Telling:
-    return [*telling[:at], *instead, *telling[at + until :]]
-
-
 def _cut(telling: Telling, at: int) -> Harmed:
-    return Harm("cut", telling[at].place, f"before event {at + 1}"), telling[:at]
+    return Harm("cut", telling[at].place, f"before event {at + 1}"), cut(telling, at)
 
 
 def _around(telling: Telling, at: int) -> Iterator[Harmed]:
     said = telling[at]
-    yield Harm("drop", said.place, f"event {at + 1}"), _with(telling, at)
-    yield Harm("double", said.place, f"event {at + 1}"), _with(telling, at, said, said)
+    yield Harm("drop", said.place, f"event {at + 1}"), drop(telling, at)
+    yield Harm("double", said.place, f"event {at + 1}"), double(telling, at)
     if at + 1 < len(telling):
-        after = telling[at + 1]
         act = f"events {at + 1} and {at + 2}"
-        yield Harm("swap", said.place, act), _with(telling, at, after, said, until=2)
+        yield Harm("swap", said.place, act), swap(telling, at)
 
 
 def _stops(told: Told, telling: Telling) -> Iterator[Harmed]:
@@ -175,48 +170,17 @@ _ENDS = frozenset({STOP_REASON, TERMINAL, USAGE})
 # --------------------------------------------------------------------------- inside of one event
 
 
-def _nodes(event: Native) -> Iterator[tuple[Path, Any]]:
-    """Yield the path and the value of everything inside of an event, from the outside in."""
-    open_nodes: list[tuple[Path, Any]] = [((), event)]
-    while open_nodes:
-        path, value = open_nodes.pop()
-        if path:
-            yield path, value
-        if isinstance(value, dict):
-            open_nodes += [((*path, key), inner) for key, inner in value.items()]
-        elif isinstance(value, list):
-            open_nodes += [((*path, place), inner) for place, inner in enumerate(value)]
-
-
-def _put(node: Any, path: Path, value: Any) -> Any:
-    """Return a copy of `node` with `value` at `path`; what lies beside the path is shared."""
-    if not path:
-        return value
-    copy = node.copy()
-    copy[path[0]] = _put(node[path[0]], path[1:], value)
-    return copy
-
-
-def _without(node: Any, path: Path) -> Any:
-    copy = node.copy()
-    if len(path) == 1:
-        del copy[path[0]]
-    else:
-        copy[path[0]] = _without(node[path[0]], path[1:])
-    return copy
-
-
 def _in_a_node(
     dialect: Dialect, telling: Telling, said: Said, path: Path, value: Any
 ) -> Iterator[Edit]:
     event, where = said.event, ".".join(map(str, path))
     for kind, what, new in _values(dialect, telling, path, value):
-        yield kind, f"{where} {what}", _put(event, path, new)
+        yield kind, f"{where} {what}", put(event, path, new)
     if not isinstance(path[-1], int):
-        yield "field", f"{where} missing", _without(event, path)
+        yield "field", f"{where} missing", remove(event, path)
     if value is not None:
-        yield "field", f"{where} null", _put(event, path, None)
-    yield "field", f"{where} of another type", _put(event, path, _of_another_type(value))
+        yield "field", f"{where} null", put(event, path, None)
+    yield "field", f"{where} of another type", put(event, path, _of_another_type(value))
 
 
 def _values(
@@ -239,12 +203,11 @@ def _values(
 
 
 def _lists(value: list[Any]) -> Iterator[tuple[str, str, list[Any]]]:
-    for at, entry in enumerate(value):
-        before, after = value[:at], value[at + 1 :]
-        yield "drop", f"entry {at}", [*before, *after]
-        yield "double", f"entry {at}", [*before, entry, entry, *after]
-        if after:
-            yield "swap", f"entries {at} and {at + 1}", [*before, after[0], entry, *after[1:]]
+    for at in range(len(value)):
+        yield "drop", f"entry {at}", drop(value, at)
+        yield "double", f"entry {at}", double(value, at)
+        if at + 1 < len(value):
+            yield "swap", f"entries {at} and {at + 1}", swap(value, at)
 
 
 def _other_ids(telling: Telling, key: str | int, value: str) -> Iterator[tuple[str, str]]:
@@ -256,7 +219,7 @@ def _other_ids(telling: Telling, key: str | int, value: str) -> Iterator[tuple[s
 def _ids(telling: Telling, key: str | int) -> list[str]:
     found: dict[str, None] = {}
     for said in telling:
-        for path, value in _nodes(said.event):
+        for path, value in nodes(said.event):
             if path[-1] == key and isinstance(value, str) and value:
                 found[value] = None
     return list(found)
@@ -269,10 +232,10 @@ def _other_names(value: str) -> Iterator[tuple[str, str]]:
 
 
 def _altered(value: str, at: int) -> Iterator[tuple[str, str]]:
-    before, letter, after = value[:at], value[at], value[at + 1 :]
-    yield f"character {at + 1} replaced", f"{before}{chr(ord(letter) ^ 1)}{after}"
-    yield f"character {at + 1} lost", f"{before}{after}"
-    yield f"character {at + 1} doubled", f"{before}{letter}{letter}{after}"
+    other = chr(ord(value[at]) ^ 1)
+    yield f"character {at + 1} replaced", f"{value[:at]}{other}{value[at + 1 :]}"
+    yield f"character {at + 1} lost", drop(value, at)
+    yield f"character {at + 1} doubled", double(value, at)
 
 
 def _of_another_type(value: Any) -> Any:
@@ -294,7 +257,7 @@ def _random_around(_: Told, telling: Telling, rng: Random) -> Harmed:
 
 def _random_move(_: Told, telling: Telling, rng: Random) -> Harmed:
     source, target = rng.randrange(len(telling)), rng.randrange(len(telling))
-    said, rest = telling[source], _with(telling, source)
+    said, rest = telling[source], drop(telling, source)
     rest.insert(target, said)
     return Harm("move", said.place, f"event {source + 1} to place {target + 1}"), rest
 
@@ -311,10 +274,10 @@ def _random_call(told: Told, telling: Telling, rng: Random) -> Harmed:
 def _random_field(told: Told, telling: Telling, rng: Random) -> Harmed | None:
     at = rng.randrange(len(telling))
     said = telling[at]
-    nodes = list(_nodes(said.event))
-    if not nodes:
+    found = list(nodes(said.event))
+    if not found:
         return None
-    path, value = rng.choice(nodes)
+    path, value = rng.choice(found)
     edits = list(_in_a_node(told.dialect, telling, said, path, value))
     return _edited(telling, at, rng.choice(edits))
 
@@ -325,7 +288,7 @@ def _random_alter(told: Told, telling: Telling, rng: Random) -> Harmed | None:
     fragments = told.dialect.fragments
     found = [
         (path, value)
-        for path, value in _nodes(said.event)
+        for path, value in nodes(said.event)
         if path[-1] in fragments and isinstance(value, str) and value
     ]
     if not found:
@@ -333,7 +296,7 @@ def _random_alter(told: Told, telling: Telling, rng: Random) -> Harmed | None:
     path, value = rng.choice(found)
     what, new = rng.choice(list(_altered(value, rng.randrange(len(value)))))
     act = f"{'.'.join(map(str, path))} {what}"
-    return _edited(telling, at, ("alter", act, _put(said.event, path, new)))
+    return _edited(telling, at, ("alter", act, put(said.event, path, new)))
 
 
 def _random_identity(told: Told, telling: Telling, rng: Random) -> Harmed | None:
@@ -341,8 +304,8 @@ def _random_identity(told: Told, telling: Telling, rng: Random) -> Harmed | None
     said, dialect = telling[at], told.dialect
     keys = dialect.ids | dialect.names | dialect.numbers
     found = [
-        (kind, f"{'.'.join(map(str, path))} {what}", _put(said.event, path, new))
-        for path, value in _nodes(said.event)
+        (kind, f"{'.'.join(map(str, path))} {what}", put(said.event, path, new))
+        for path, value in nodes(said.event)
         if path[-1] in keys
         for kind, what, new in _values(dialect, telling, path, value)
     ]
@@ -352,7 +315,7 @@ def _random_identity(told: Told, telling: Telling, rng: Random) -> Harmed | None
 def _edited(telling: Telling, at: int, edit: Edit) -> Harmed:
     kind, act, event = edit
     said = telling[at]
-    return Harm(kind, said.place, f"event {at + 1}: {act}"), _with(telling, at, said.saying(event))
+    return Harm(kind, said.place, f"event {at + 1}: {act}"), put(telling, (at,), said.saying(event))
 
 
 # What stands several times is chosen more often.

@@ -13,8 +13,10 @@ from copy import deepcopy
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
+from agentlib import mutations
 from agentlib.errors import AgentlibError
 from agentlib.jsonvalues import loads_unique, one_line, quote, shorten
+from agentlib.mutations import Path, follow, put
 from agentlib.recordings.events import CapturedEvent, CapturedResponse
 from agentlib.recordings.writing import DONE_BLOCK, as_block, as_comments, written
 
@@ -22,8 +24,6 @@ from agentlib.recordings.writing import DONE_BLOCK, as_block, as_comments, writt
 MAX_SHOWN_CHARACTERS = 48
 # No capture has as many events; a longer number could not even be written in a message.
 MAX_NUMBER = 10**9
-
-Path: TypeAlias = tuple[str | int, ...]
 
 # Where an event carries its text fragment, by API: the first of these that is there and a string.
 PLACES: dict[str, tuple[Path, ...]] = {
@@ -161,36 +161,30 @@ def _cut(target: _Target, after: int) -> _Events:
     _check_number("after", after)
     if not 0 <= after <= len(target.events):
         raise EditError(f"{target.has}; cannot cut after {after}")
-    return target.events[:after]
+    return mutations.cut(target.events, after)
 
 
 def _drop(target: _Target, event: int) -> _Events:
-    place = target.place(event)
-    return target.events[:place] + target.events[place + 1 :]
+    return mutations.drop(target.events, target.place(event))
 
 
 def _double(target: _Target, event: int) -> _Events:
-    place = target.place(event)
-    return target.events[: place + 1] + target.events[place:]
+    return mutations.double(target.events, target.place(event))
 
 
 def _swap(target: _Target, event: int) -> _Events:
-    first, second = target.place(event), target.place(event + 1)
-    events = list(target.events)
-    events[first], events[second] = events[second], events[first]
-    return events
+    first, _ = target.place(event), target.place(event + 1)
+    return mutations.swap(target.events, first)
 
 
 def _edit(target: _Target, event: int, fragment: str) -> _Events:
     place = target.place(event)
     if not isinstance(fragment, str):
         raise EditError(f"expected the new fragment as text, saw {quote(fragment)}")
-    data = deepcopy(target.events[place].data)
+    data = target.events[place].data
     for path in PLACES.get(target.provider, ()):
-        holder = _follow(data, path[:-1])
-        if isinstance(_follow(holder, path[-1:]), str):
-            holder[path[-1]] = fragment
-            return _with(target, place, data)
+        if isinstance(follow(data, path), str):
+            return _with(target, place, put(data, path, fragment))
     raise EditError(f"event {event} of {target.name} carries no text fragment; use replace")
 
 
@@ -258,7 +252,7 @@ def _stop_response(data: dict[str, Any], reason: str) -> bool:
 
 
 def _stop_chunk(data: dict[str, Any], reason: str) -> bool:
-    choice = _follow(data, ("choices", 0))
+    choice = follow(data, ("choices", 0))
     if not isinstance(choice, dict) or not choice.get("finish_reason"):
         return False
     choice["finish_reason"] = reason
@@ -285,15 +279,6 @@ def _check_number(what: str, number: object) -> None:
         raise EditError(f"expected a whole number as {what}, saw {quote(number)}")
     if abs(number) > MAX_NUMBER:
         raise EditError(f"expected at most {MAX_NUMBER:,} as {what}, saw {quote(number)}")
-
-
-def _follow(value: Any, path: Path) -> Any:
-    for step in path:
-        if isinstance(step, str):
-            value = value.get(step) if isinstance(value, dict) else None
-        else:
-            value = value[step] if isinstance(value, list) and step < len(value) else None
-    return value
 
 
 def _with(target: _Target, place: int, data: dict[str, Any]) -> _Events:
