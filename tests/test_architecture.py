@@ -30,6 +30,7 @@ FLOORS = (
     "sse",
     "providers",
     "reader",
+    "files",
     "probe",
     "blocking",
     "clock",

@@ -15,6 +15,7 @@ from agentlib.commands import main
 from agentlib.faultserver.server import Reply
 from agentlib.laboratory.fixtures import capture
 from agentlib.recordings.capture import Capture
+from agentlib.recordings.recorder import CUT_HERE
 from agentlib.scrubbing import REDACTED
 
 TURNS = ["success_1_read", "success_2_edit", "success_3_test", "success_4_answer"]
@@ -279,7 +280,7 @@ LIVE = ["live", "--model", "m", "--allow-execution", "--record", "stream.sse"]
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has another way to interrupt")
 @pytest.mark.parametrize("times", [1, 2])
-def test_an_interrupt_closes_the_stream_and_leaves_no_file(serve, folder, times):
+def test_an_interrupt_closes_the_stream_and_keeps_what_was_recorded(serve, folder, times):
     server = serve([WHOLE[0], WHOLE[1].stall(at=WHOLE[1].ends[6])])
     temporary = folder / "temporary"
     temporary.mkdir()
@@ -300,7 +301,7 @@ def test_an_interrupt_closes_the_stream_and_leaves_no_file(serve, folder, times)
     )
     with process:
         server.wait_until(lambda server: server.stalled, timeout=60)
-        assert [path.name for path in folder.glob("stream*")] == ["stream.sse.part"]
+        assert not (folder / "stream.sse").exists()
         for _ in range(times):
             process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
@@ -308,6 +309,9 @@ def test_an_interrupt_closes_the_stream_and_leaves_no_file(serve, folder, times)
     assert process.returncode == 130
     assert server.peer_closed == 1
     assert list(temporary.iterdir()) == []
-    assert [path.name for path in folder.iterdir()] == ["temporary"]
+    assert sorted(path.name for path in folder.iterdir()) == ["stream.sse", "temporary"]
+    assert (folder / "stream.sse").read_bytes().endswith(CUT_HERE)
+    whole, cut = Capture.load(folder / "stream.sse").responses
+    assert len(cut.events) == 7 < len(whole.events)
     assert "Traceback" not in err
     no_key_in(out, err)

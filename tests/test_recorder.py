@@ -1,5 +1,7 @@
 """The recorder: the bytes of the body and nothing else, no secret at any split, no empty file."""
 
+import asyncio
+import errno
 import itertools
 import os
 import re
@@ -14,9 +16,10 @@ from sdk import ask, model_of
 
 from agentlib.errors import AgentlibError
 from agentlib.faultserver.server import Reply
+from agentlib.files import CannotWrite
 from agentlib.laboratory.fixtures import capture
 from agentlib.recordings.capture import Capture
-from agentlib.recordings.recorder import Recorder
+from agentlib.recordings.recorder import CUT_HERE, Recorder
 from agentlib.scrubbing import REDACTED
 
 READ = Reply.stream(capture("success_1_read"))
@@ -107,17 +110,38 @@ def test_a_failed_response_is_kept(path):
     assert files(path) == ["stream.sse"]
 
 
-@pytest.mark.parametrize("interrupt", [KeyboardInterrupt, SystemExit, GeneratorExit])
-def test_an_interrupted_recording_leaves_no_file(path, interrupt):
+INTERRUPTS = [KeyboardInterrupt, SystemExit, GeneratorExit, asyncio.CancelledError]
+BLOCK = b'event: ping\ndata: {"type": "ping"}\n\n'
+
+
+@pytest.mark.parametrize("earlier", [None, b"data: 0\n\n"])
+@pytest.mark.parametrize("interrupt", INTERRUPTS)
+def test_an_interrupted_recording_keeps_what_came_and_says_that_it_was_cut(
+    path, interrupt, earlier
+):
+    if earlier:
+        record(path, [earlier])
     with pytest.raises(interrupt):
-        record_and_raise(path, interrupt())
-    assert files(path) == []
+        record_and_raise(path, interrupt(), BLOCK)
+    assert path.read_bytes() == BLOCK + CUT_HERE
+    assert files(path) == ["stream.sse"]
 
 
-def test_an_interrupted_recording_leaves_the_earlier_one(path):
+def test_wherever_a_recording_is_interrupted_its_whole_events_are_read_and_no_more(path):
+    stream = BLOCK * 2
+    for place in range(1, len(stream)):
+        with pytest.raises(KeyboardInterrupt):
+            record_and_raise(path, KeyboardInterrupt(), stream[:place])
+        # The last of two line ends may be the one that the recorder adds.
+        whole = (place + 1) // len(BLOCK)
+        assert sum(len(each.events) for each in Capture.load(path).responses) == whole
+
+
+@pytest.mark.parametrize("interrupt", INTERRUPTS)
+def test_an_interrupted_recording_of_nothing_leaves_the_earlier_one(path, interrupt):
     record(path, [b"data: 1\n\n"])
-    with pytest.raises(KeyboardInterrupt):
-        record_and_raise(path, KeyboardInterrupt(), b"data: 2\n\n")
+    with pytest.raises(interrupt):
+        record_and_raise(path, interrupt(), b"")
     assert path.read_bytes() == b"data: 1\n\n"
     assert files(path) == ["stream.sse"]
 
@@ -136,25 +160,27 @@ def test_where_nothing_came_there_is_no_file_and_an_earlier_one_stays(path, erro
     assert files(path) == ["stream.sse"]
 
 
-def test_a_full_disk_leaves_nothing(path):
-    recorder = Recorder(path)
-    with pytest.raises(OSError, match="full"), recorder:
-        recorder._file = Full(recorder._file)
-    assert files(path) == []
+@pytest.mark.parametrize("earlier", [None, b"data: 1\n\n"])
+def test_a_full_disk_leaves_what_was_there(path, monkeypatch, earlier):
+    if earlier:
+        record(path, [earlier])
+
+    def refuse(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    with pytest.raises(CannotWrite, match="No space left"):
+        record(path, [b"data: 2\n\n"])
+    assert (path.read_bytes() if path.exists() else None) == earlier
+    assert files(path) == (["stream.sse"] if earlier else [])
 
 
-class Full:
-    def __init__(self, file):
-        self.file = file
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.file.close()
-
-    def write(self, _data):
-        raise OSError("the disk is full")
+def test_two_recorders_of_one_name_do_not_meet(path):
+    with Recorder(path) as outer:
+        outer(b"data: outer\n\n")
+        record(path, [b"data: inner\n\n"])
+        assert path.read_bytes() == b"data: inner\n\n"
+    assert path.read_bytes() == b"data: outer\n\n"
 
 
 def test_a_place_that_cannot_be_written_is_told_before_anything_is_asked(tmp_path):
@@ -206,7 +232,7 @@ async def test_no_header_key_or_address_is_recorded(serve, path):
 
 
 @pytest.mark.anyio
-async def test_a_cancelled_recording_leaves_no_file(serve, path):
+async def test_a_cancelled_recording_keeps_what_came(serve, path):
     server = serve(READ.stall(at=READ.ends[4]))
 
     async def call():
@@ -218,14 +244,15 @@ async def test_a_cancelled_recording_leaves_no_file(serve, path):
         tasks.start_soon(call)
         await anyio.to_thread.run_sync(server.wait_until, lambda server: server.stalled)
         tasks.cancel_scope.cancel()
-    assert files(path) == []
+    assert path.read_bytes() == READ.body[: READ.ends[4]] + CUT_HERE
+    assert files(path) == ["stream.sse"]
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
 def test_a_pipe_or_a_device_is_never_replaced_by_a_recording(tmp_path):
     pipe = tmp_path / "pipe.sse"
     os.mkfifo(pipe)
-    with pytest.raises(OSError, match="expected the name of a file"), Recorder(pipe):
+    with pytest.raises(OSError, match="it is a pipe"), Recorder(pipe):
         pass
 
     assert pipe.is_fifo()

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from agentlib.errors import AgentlibError
+from agentlib.files import write_file
 from agentlib.jsonvalues import thaw
 from agentlib.recordings.boundaries import Provider, Start, detect_provider, find_starts
 from agentlib.recordings.edits import Edit, apply, as_stream, chain
@@ -184,14 +185,14 @@ class Capture:
         """Write the capture to a file: the same bytes that it was read from, without the secrets.
 
         One that was made of events is written as JSON lines where the file's suffix is `.jsonl`
-        or `.ndjson`, and as an event stream otherwise.
+        or `.ndjson`, and as an event stream otherwise. Raises CannotWrite.
         """
         path = Path(path)
         source = self.source
         if self.form == "events" and path.suffix in LINE_SUFFIXES:
             events = (event for response in self.responses for event in response.events)
             source = b"".join(b"%b\n" % event.raw.encode() for event in events)
-        path.write_bytes(source)
+        write_file(path, source)
 
     def edited(self, *edits: Edit) -> Capture:
         """Return the capture with these edits more, in order. Raises EditError where one cannot be.

@@ -11,33 +11,35 @@ only the bodies; where a server echoes a secret in one, it is replaced.
 
 from __future__ import annotations
 
-import errno
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import aclosing, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, Self
+from typing import Any, Self
 
+from agentlib.files import FileWriter
 from agentlib.recordings.exchanges import STREAM_TYPES, read_object, tools_of
 from agentlib.recordings.redaction import Redactor
 from agentlib.recordings.writing import mark
 from agentlib.scrubbing import Scrubber
+
+CUT_HERE = b"\n: cut here by the recorder, which was interrupted\n"
 
 
 class Recorder:
     """Writes the bytes of streams into a capture file while they are consumed.
 
     Call it with each chunk. The file appears under its name when the `with` ends, also after a
-    response that failed, which is the one to look at; an interrupted one leaves no file, and
-    neither does one to which nothing came. Each of `secrets` is replaced wherever it stands, also
-    across two chunks.
+    response that failed, and after an interruption: the one that hangs is the one to look at. It
+    then says in a comment that it was cut here, so that nobody takes that for the provider's end.
+    One to which nothing came leaves no file. Each of `secrets` is replaced wherever it stands,
+    also across two chunks.
     """
 
     def __init__(self, path: str | Path, secrets: Iterable[str] = ()) -> None:
         self.path = Path(path)
         self._scrubber = Scrubber(secrets)
-        self._part = self.path.with_name(f"{self.path.name}.part")
-        self._file: BinaryIO | None = None
+        self._file: FileWriter | None = None
         self._answers = 0
 
     def hooks(self) -> dict[str, list[Callable[[Any], Any]]]:
@@ -81,14 +83,12 @@ class Recorder:
         return True
 
     def __enter__(self) -> Self:
-        """Open the file; raises OSError where it cannot be written, or is a pipe or a device."""
-        if self.path.exists() and not self.path.is_file():
-            raise OSError(errno.EINVAL, "expected the name of a file", str(self.path))
-        self._file = self._part.open("wb")
+        """Open the file; raises CannotWrite where it cannot be written, or is no plain file."""
+        self._file = FileWriter(self.path).open()
         return self
 
     def __call__(self, chunk: bytes) -> None:
-        """Write the next bytes."""
+        """Write the next bytes. Raises CannotWrite where the disk takes no more."""
         if self._file is None:
             raise ValueError("a recorder records inside its `with`")
         self._file.write(self._scrubber.feed(chunk))
@@ -99,20 +99,19 @@ class Recorder:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Give the file its name, or remove it where the caller was interrupted."""
+        """Give the file its name, or leave none where nothing came."""
         file, self._file = self._file, None
         if file is None:
             return
-        keep = False
-        try:
-            with file:
-                file.write(self._scrubber.end())
-                keep = file.tell() > 0 and (error is None or isinstance(error, Exception))
-        finally:
-            if keep:
-                self._part.replace(self.path)
-            else:
-                self._part.unlink(missing_ok=True)
+        file.write(self._scrubber.end())
+        if file.size == 0:
+            file.discard()
+            return
+        if error is not None and not isinstance(error, Exception):
+            # On a line of its own: what came last may have ended inside a line, which a reader
+            # then drops with its event, as it does for every cut.
+            file.write(CUT_HERE)
+        file.commit()
 
 
 class _Nothing:
