@@ -8,7 +8,7 @@ import pytest
 import traitlets
 
 from workbook.quiz.predictions import predict
-from workbook.quiz.questions import QUESTIONS, Choice, Question
+from workbook.quiz.questions import QUESTIONS, Choice, Question, read
 
 CHAPTERS = sorted((Path(__file__).resolve().parents[1] / "notebooks").glob("[01]*.ipynb"))
 HOSTILE = '<img src=x onerror="alert(1)">'
@@ -37,6 +37,23 @@ def test_each_chapter_asks_its_question_and_explains_it_later(path):
 
 def test_there_is_no_question_without_its_chapter():
     assert list(QUESTIONS) == [path.name[:2] for path in CHAPTERS[1:]]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("choices = []", "'text'"),
+        ('text = "?"', "'choices'"),
+        ('text = "?"\nchoices = [{text = "a", why = "b", right = true}]', "saw 1, 1 of them right"),
+        ('text = "?"\nchoices = [{text = "a", reason = "b"}]', "'reason'"),
+    ],
+)
+def test_a_file_that_holds_no_question_is_refused_by_the_number(tmp_path, text, problem):
+    path = tmp_path / "questions.toml"
+    path.write_text(f'["07"]\n{text}\n', encoding="utf-8")
+
+    with pytest.raises(ValueError, match=r"questions\.toml, question 07: .*" + re.escape(problem)):
+        read(path)
 
 
 def test_each_choice_has_its_own_explanation(question):
