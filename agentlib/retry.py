@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from agentlib.clock import Clock
 from agentlib.errors import OpenFailure
 
-# A provider that is out of money says so with the status of a rate limit; waiting cannot help.
+# Who has no money left gets the status of a rate limit, but waiting cannot help.
 QUOTA_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 
 Stream_co = TypeVar("Stream_co", covariant=True)
@@ -26,7 +26,7 @@ T = TypeVar("T")
 class NativeStream(Protocol):
     """An acquired stream. It yields decoded native events; None where bytes came without one.
 
-    One may also have a `done`: whether it said `[DONE]` so far.
+    One may also have a `done`: whether `[DONE]` came so far.
     """
 
     def __aiter__(self) -> AsyncIterator[Mapping[str, Any] | None]:
@@ -54,6 +54,30 @@ class Opening(NamedTuple):
     wait: float | None = None
 
 
+class Retryable(Protocol):
+    """What a policy asks of a failure: an OpenFailure, or what `decisions` makes of one."""
+
+    @property
+    def status(self) -> int | None:
+        """The HTTP status, None where no answer came."""
+        ...
+
+    @property
+    def code(self) -> str | None:
+        """The provider's word for the reason, if it gave one."""
+        ...
+
+    @property
+    def retry_after(self) -> float | None:
+        """The seconds that the server asks to wait, if it asked."""
+        ...
+
+    @property
+    def retryable(self) -> bool:
+        """Whether the same opening could succeed later."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
     """Which failed openings are tried again, and when.
@@ -71,20 +95,29 @@ class RetryPolicy:
     honour_retry_after: bool = False
     longest_wait: float = 20.0
 
-    def may_retry(self, failure: OpenFailure) -> bool:
-        """Say whether this failure is of a kind that is tried again."""
+    def may_retry(self, failure: Retryable) -> bool:
+        """Return whether this failure is of a kind that is tried again."""
         if not failure.retryable or failure.code in QUOTA_CODES:
             return False
         if failure.status is None or failure.status >= 500:
             return True
         return self.rate_limits and failure.status == 429
 
-    def wait(self, number: int, failure: OpenFailure, chance: float) -> float:
+    def wait(self, number: int, failure: Retryable, chance: float) -> float:
         """Return the seconds to wait after failed opening `number`; `chance` is in [0, 1)."""
         if self.honour_retry_after and failure.retry_after is not None:
             return min(failure.retry_after, self.longest_wait)
         backoff = self.first_delay * 2.0 ** (number - 1)
+        # Clients that failed together would otherwise come back together.
         return backoff * (1 + self.jitter * (2 * chance - 1))
+
+    def next_wait(
+        self, number: int, failure: Retryable, random: Callable[[], float]
+    ) -> float | None:
+        """Return the seconds before the opening after `number`, None where there is none."""
+        if number >= self.openings or not self.may_retry(failure):
+            return None
+        return self.wait(number, failure, random())
 
 
 CONSERVATIVE = RetryPolicy()
@@ -100,8 +133,8 @@ async def open_with_retry(
 ) -> T:
     """Call `open_once` until it returns, as often as the policy allows; return what it returned.
 
-    `note` is told of every opening that failed. Raises the last OpenFailure, which then knows how
-    often it was tried.
+    `note` is called with every opening that failed. Raises the last OpenFailure, with the number
+    of its `openings`.
     """
     number = 1
     while True:
@@ -109,11 +142,10 @@ async def open_with_retry(
             return await open_once()
         except OpenFailure as failure:
             failure.openings = number
-            if number >= policy.openings or not policy.may_retry(failure):
-                note(Opening(number, failure.reason))
-                raise
-            wait = policy.wait(number, failure, random())
+            wait = policy.next_wait(number, failure, random)
             note(Opening(number, failure.reason, wait))
+            if wait is None:
+                raise
         await clock.sleep(wait)
         number += 1
 

@@ -69,12 +69,19 @@ OTHERS = {
     "an array": (post(b"[1]"), 400),
     "no JSON": (post(b"{"), 400),
     "no UTF-8": (post(b'{"a": "\xff"}'), 400),
-    "no body": (b"POST /v1/responses HTTP/1.1\r\n\r\n", 400),
+    "no body": (b"POST /v1/responses HTTP/1.1\r\nHost: here\r\n\r\n", 400),
+    "no host": (post().replace(b"Host", b"Other"), 400),
+    "two lengths": (post(extra="Content-Length: 3\r\n"), 400),
+    "no header": (post(extra=f"Bearer {SECRET}\r\n"), 400),
+    "a header that HTTP cannot carry": (post(extra=f"A: {SECRET}\0\r\n"), 400),
     "no HTTP": (b"hello\r\n\r\n", 400),
     "another HTTP": (b"PRI * HTTP/2.0\r\n\r\n", 400),
     "no length": (post(extra="Content-Length: many\r\n").replace(b"Length: 16", b"Other: 1"), 400),
     "a body in chunks": (post(extra="Transfer-Encoding: chunked\r\n"), 411),
-    "too large": (b"POST /v1/responses HTTP/1.1\r\nContent-Length: 16777217\r\n\r\n", 413),
+    "too large": (
+        b"POST /v1/responses HTTP/1.1\r\nHost: here\r\nContent-Length: 16777217\r\n\r\n",
+        413,
+    ),
     "a long head": (post(extra=f"A: {LONG}\r\n"), 431),
     "an endless head": (f"POST / HTTP/1.1\r\n{LONG}".encode(), 431),
 }
@@ -89,6 +96,18 @@ def test_another_request_is_answered_outside_the_plan(serve, request_bytes, stat
     assert json.loads(answer.body)["error"]["message"]
     assert SECRET not in answer.body.decode()
     assert ask(server).status == 200
+
+
+@pytest.mark.parametrize("size", [1 << 20, 4_099])
+@pytest.mark.parametrize(("over", "status"), [(0, 200), (1, 431)])
+def test_the_bound_of_a_head_holds_however_it_arrives(serve, over, status, size):
+    room = loopback_requests.MAX_HEAD_BYTES - (len(post()) - len(b'{"stream": true}'))
+    data = post(extra=f"A: {'x' * (room + over - len('A: ') - 2)}\r\n")
+    with socket.create_connection(address(serve(SMALL))) as sock:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for at in range(0, len(data), size):
+            sock.sendall(data[at : at + size])
+        assert receive(sock).status == status
 
 
 def test_a_request_is_read_to_its_end_before_it_is_answered(serve):

@@ -25,7 +25,6 @@ from agentlib.errors import (
     DecisionFailure,
     DecisionParseError,
     EmptyResponseError,
-    OpenFailure,
     StreamingUnsupportedError,
     TransportError,
 )
@@ -142,17 +141,7 @@ class Attempts:
         if not isinstance(failure, TransportError):
             return None
         self._transport_failures += 1
-        number = self._transport_failures
-        as_opening = OpenFailure(
-            failure.reason,
-            status=failure.status,
-            code=failure.code,
-            retry_after=failure.retry_after,
-            retryable=failure.retryable,
-        )
-        if number >= self._policy.openings or not self._policy.may_retry(as_opening):
-            return None
-        return self._policy.wait(number, as_opening, self._random())
+        return self._policy.next_wait(self._transport_failures, failure, self._random)
 
     def _note(
         self,

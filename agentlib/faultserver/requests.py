@@ -1,13 +1,16 @@
 """What the loopback server takes as a request: one JSON object, posted to a known path.
 
-Just enough of RFC 9112, "Message Syntax" and "Message Body": a head, then a body whose length the
-head tells. Everything is bounded, and no header is kept.
+h11 reads it, by the rules of RFC 9112: a head, then a body whose length stands in the head.
+Everything is bounded, and no header is kept. What the server sends is written elsewhere and byte
+by byte, since no library tears a chunk on purpose.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
+
+import h11
 
 from agentlib.faultserver.connection import Wire
 from agentlib.jsonvalues import StrictJSONError, loads_unique, quote
@@ -16,8 +19,8 @@ MAX_HEAD_BYTES = 64 * 1024
 # A conversation with some files in it is far below.
 MAX_BODY_BYTES = 16 * 1024 * 1024
 PATHS = ("/v1/responses", "/v1/chat/completions", "/v1/messages")
-_KEY_HEADERS = ("authorization", "x-api-key", "api-key")
-_BLANK_LINE = b"\r\n\r\n"
+_KEY_HEADERS = (b"authorization", b"x-api-key", b"api-key")
+_VERSIONS = (b"1.0", b"1.1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,20 +48,20 @@ class Refused(Exception):
 def read_request(wire: Wire) -> Request:
     """Read one request, to the end of its body; its number is not known yet, 0.
 
-    Raises Refused where it is too large or no HTTP that this server speaks.
+    Raises Refused where it is too large or no HTTP that this server takes.
     """
-    head, rest = _read_head(wire)
-    lines = head.decode("latin-1").split("\r\n")
-    words = lines[0].split(" ")
-    if len(words) != 3 or not words[2].startswith("HTTP/1."):
-        raise Refused(400, f"expected an HTTP/1.1 request line, saw {quote(lines[0])}")
-    headers = {}
-    for line in lines[1:]:
-        name, _, value = line.partition(":")
-        headers[name.lower()] = value.strip()
-    body = _read_body(wire, headers, rest)
-    authorized = any(headers.get(name) for name in _KEY_HEADERS)
-    return Request(0, words[0], words[1].partition("?")[0], _object(body), authorized)
+    connection = h11.Connection(h11.SERVER, max_incomplete_event_size=MAX_HEAD_BYTES)
+    try:
+        head = _read_head(wire, connection)
+        body = _read_body(wire, connection)
+    except h11.RemoteProtocolError as error:
+        # What follows the colon quotes the request, and may hold its key.
+        problem = str(error).partition(":")[0]
+        reason = f"expected an HTTP/1.1 request, saw one with a fault: {problem}"
+        raise Refused(error.error_status_hint, reason) from error
+    path = head.target.decode("ascii").partition("?")[0]
+    authorized = any(value for name, value in head.headers if name in _KEY_HEADERS)
+    return Request(0, head.method.decode("ascii"), path, _object(body), authorized)
 
 
 def refuse_unknown(request: Request) -> None:
@@ -71,29 +74,38 @@ def refuse_unknown(request: Request) -> None:
         raise Refused(400, "expected one JSON object as the body")
 
 
-def _read_head(wire: Wire) -> tuple[bytes, bytes]:
-    data = b""
-    while _BLANK_LINE not in data[: MAX_HEAD_BYTES + len(_BLANK_LINE)]:
-        if len(data) > MAX_HEAD_BYTES:
-            raise Refused(431, f"expected a head of at most {MAX_HEAD_BYTES:,} bytes")
-        data += wire.receive()
-    head, _, rest = data.partition(_BLANK_LINE)
-    return head, rest
+def _read_head(wire: Wire, connection: h11.Connection) -> h11.Request:
+    received = 0
+    while (event := connection.next_event()) is h11.NEED_DATA:
+        data = wire.receive()
+        received += len(data)
+        connection.receive_data(data)
+    # A head that came whole in one piece passes the bound of h11, whatever its size.
+    if received - len(connection.trailing_data[0]) > MAX_HEAD_BYTES:
+        raise Refused(431, f"expected a head of at most {MAX_HEAD_BYTES:,} bytes")
+    if not isinstance(event, h11.Request) or event.http_version not in _VERSIONS:
+        raise Refused(400, "expected an HTTP/1.1 request")
+    return _accepted(event)
 
 
-def _read_body(wire: Wire, headers: dict[str, str], rest: bytes) -> bytes:
-    if "transfer-encoding" in headers:
+def _accepted(head: h11.Request) -> h11.Request:
+    headers = dict(head.headers)
+    # A body in chunks tells its size only at its end.
+    if b"transfer-encoding" in headers:
         raise Refused(411, "expected a body whose length is told by content-length")
-    told = headers.get("content-length", "0")
-    if not (told.isascii() and told.isdigit() and len(told) <= 16):
-        raise Refused(400, f"expected content-length to be a number, saw {quote(told)}")
-    length = int(told)
-    if length > MAX_BODY_BYTES:
+    if int(headers.get(b"content-length", b"0")) > MAX_BODY_BYTES:
         raise Refused(413, f"expected a body of at most {MAX_BODY_BYTES:,} bytes")
-    body = bytearray(rest)
-    while len(body) < length:
-        body += wire.receive()
-    return bytes(body[:length])
+    return head
+
+
+def _read_body(wire: Wire, connection: h11.Connection) -> bytes:
+    body = bytearray()
+    while not isinstance(event := connection.next_event(), h11.EndOfMessage):
+        if isinstance(event, h11.Data):
+            body += event.data
+        else:
+            connection.receive_data(wire.receive())
+    return bytes(body)
 
 
 def _object(body: bytes) -> dict[str, Any] | None:
