@@ -75,7 +75,7 @@ class LoopClock:
             yield _LoopTimer(scope)
 
 
-class _Expired(BaseException):
+class Expired(BaseException):
     """Ends the body of a timer; like a cancellation, no `except Exception` stops it."""
 
     def __init__(self, timer: Timer) -> None:
@@ -89,7 +89,7 @@ class _CheckedTimer:
 
     def move(self, at: float) -> None:
         if time.monotonic() > self._at:
-            raise _Expired(self)
+            raise Expired(self)
         self._at = at
 
 
@@ -117,7 +117,7 @@ class BlockingClock:
         timer = _CheckedTimer(at)
         try:
             yield timer
-        except _Expired as expired:
+        except Expired as expired:
             if expired.timer is not timer:
                 raise
             timer.expired = True
@@ -158,7 +158,7 @@ class VirtualClock:
         if passed:
             first = min(passed, key=attrgetter("at"))
             self._now = max(before, first.at)
-            raise _Expired(first)
+            raise Expired(first)
 
     @contextmanager
     def timer(self, at: float) -> Iterator[Timer]:
@@ -167,7 +167,7 @@ class VirtualClock:
         self._timers.append(timer)
         try:
             yield timer
-        except _Expired as expired:
+        except Expired as expired:
             if expired.timer is not timer:
                 raise
             timer.expired = True

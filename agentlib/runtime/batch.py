@@ -1,37 +1,60 @@
 """Execute the calls of one released decision: bounded, and never silently lost.
 
 A call is claimed in the journal before it runs, so that no resumed run and no other process runs
-it again. One failing tool does not lose the others' results, and results keep the calls' order.
-Up to a number of calls run at a time; where that is one, they run in the calls' order.
+it again. One failing part, a tool or another, does not lose the other calls' results, and results
+keep the calls' order. Up to a number of calls run at a time; where that is one, they run in the
+calls' order. A call that does not stop when it should is left alone, and its result says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import anyio
 
 from agentlib.clock import Clock
-from agentlib.conversation import ToolCall
+from agentlib.conversation import ToolCall, ToolResult
+from agentlib.jsonvalues import visible
+from agentlib.runtime.detached import Detached
 from agentlib.runtime.execution import Execution, RunsIn, Status
 from agentlib.runtime.host import Host
 from agentlib.runtime.limits import RunLimits
+from agentlib.runtime.parts import (
+    CLAIM,
+    OUTPUT,
+    RECORD,
+    RUNS_IN,
+    SHOW,
+    PartFailed,
+    ask,
+    described,
+    is_own,
+    shown,
+)
 
 NOT_STARTED = "not executed: the run was cancelled before this call began"
+NOT_CLAIMED = "not executed: the host failed before this call began"
 CLAIMED_BEFORE = "unknown: this call was begun before and left no result; it is not run again"
 INTERRUPTED: dict[RunsIn, str] = {
     "task": "unknown: the run was cancelled while this call ran; it may have acted",
     "process": "unknown: the run was cancelled and the process of this call stopped",
     "thread": "unknown: a thread cannot be stopped; this call may still run, its result is lost",
 }
+GOES_ON = "unknown: the run was cancelled and this call did not stop; it may still run"
 SHOWN = "shown to the user; nothing was done"
+NOT_SHOWN = "error: it could not be shown; nothing was done"
 DENIED = "not executed: the user denied it: "
 
 
 class Batch:
     """The calls of one decision. `executions` has one entry for each at any time, in order.
 
-    `denied` maps the IDs of calls that a person denied to the reason.
+    `denied` maps the IDs of calls that a person denied to the reason. `failed` is the first part
+    of the host that failed, apart from its tools: what a tool raises is the result of its call.
     """
 
     def __init__(
@@ -44,13 +67,15 @@ class Batch:
         denied: Mapping[str, str],
     ) -> None:
         self.executions = [Execution(call, "not_executed", NOT_STARTED) for call in calls]
+        self.failed: PartFailed | None = None
         self._run_id = run_id
         self._host = host
         self._clock = clock
         self._denied = denied
-        self._seconds = limits.tool_deadline
-        self._parallel = limits.parallel_tools
-        self._places = anyio.CapacityLimiter(limits.parallel_tools)
+        self._seconds = float("inf") if limits.tool_deadline is None else limits.tool_deadline
+        # Without a place nothing would ever run.
+        self._parallel = max(1, limits.parallel_tools)
+        self._places = anyio.CapacityLimiter(self._parallel)
         self._asked = clock.now()
         self._open = {
             place
@@ -71,44 +96,80 @@ class Batch:
                 tasks.start_soon(self._one, place, call, done)
 
     async def _one(self, place: int, call: ToolCall, done: Callable[[Execution], None]) -> None:
-        ended = self._without_running(call)
-        if ended is None:
-            async with self._places:
-                ended = await self._claimed(place, call, self._clock.now() - self._asked)
-        self.executions[place] = ended
-        self._open.discard(place)
-        done(ended)
-
-    def _without_running(self, call: ToolCall) -> Execution | None:
         if call.call_id in self._denied:
-            return Execution(call, "denied", f"{DENIED}{self._denied[call.call_id]}")
-        if call.name in self._host.presentation:
-            self._host.show(call)
-            return Execution(call, "shown", SHOWN)
-        return None
+            denied = f"{DENIED}{self._denied[call.call_id]}"
+            self.executions[place] = Execution(call, "denied", denied)
+        elif call.name in self._host.presentation:
+            self._show(place, call)
+        else:
+            async with self._places:
+                await self._execute(place, call, self._clock.now() - self._asked)
+        self._open.discard(place)
+        with self._kept():
+            done(self.executions[place])
 
-    async def _claimed(self, place: int, call: ToolCall, waited: float) -> Execution:
+    def _show(self, place: int, call: ToolCall) -> None:
+        self.executions[place] = Execution(call, "failed", NOT_SHOWN)
+        with self._kept():
+            ask(SHOW, self._host.show, call)
+            self.executions[place] = Execution(call, "shown", SHOWN)
+
+    async def _execute(self, place: int, call: ToolCall, waited: float) -> None:
+        begun = self._clock.now()
+        self.executions[place] = Execution(call, "not_executed", NOT_STARTED, waited)
+        work = Detached(partial(self._claimed, place, call, waited), self._clock)
+        try:
+            with self._kept():
+                await work.wait(self._seconds)
+        finally:
+            if not work.ended:
+                self._end(place, "unknown", GOES_ON, 0.0)
+        if work.late and self.executions[place].status == "unknown":
+            how = (
+                "was stopped; it may have acted"
+                if work.ended
+                else "does not stop; it may still run"
+            )
+            late = f"error: it took longer than {self._seconds:g} s and {how}"
+            self._end(place, "timed_out", late, self._clock.now() - begun)
+
+    async def _claimed(self, place: int, call: ToolCall, waited: float) -> None:
         journal, begun = self._host.journal, self._clock.now()
         beside = frozenset(self.executions[each].call.name for each in self._open - {place})
-        if not journal.claim(self._run_id, call.call_id):
-            output = journal.output(self._run_id, call.call_id)
-            known: Status = "unknown" if output is None else "executed"
-            return Execution(call, known, CLAIMED_BEFORE if output is None else output, waited)
+        self._end(place, "not_executed", NOT_CLAIMED)
+        interrupted = INTERRUPTED[ask(RUNS_IN, self._host.executor.runs_in, call)]
+        if not ask(CLAIM, journal.claim, self._run_id, call.call_id):
+            self._end(place, "unknown", CLAIMED_BEFORE)
+            output = ask(OUTPUT, journal.output, self._run_id, call.call_id)
+            if output is not None:
+                self._end(place, "executed", visible(output))
+            return
         # Until it ends it counts as unknown: that is what a cancellation leaves behind.
-        unknown = INTERRUPTED[self._host.executor.runs_in(call)]
-        self.executions[place] = Execution(call, "unknown", unknown, waited)
+        self.executions[place] = Execution(call, "unknown", interrupted, waited, beside=beside)
         status, output = await self._run(call)
-        journal.record(self._run_id, call.call_id, output)
-        return Execution(call, status, output, waited, self._clock.now() - begun, beside)
+        self._end(place, status, output, self._clock.now() - begun)
+        if status == "executed":
+            ask(RECORD, journal.record, self._run_id, call.call_id, output)
 
     async def _run(self, call: ToolCall) -> tuple[Status, str]:
-        seconds = float("inf") if self._seconds is None else self._seconds
-        outcome: tuple[Status, str] | None = None
-        with self._clock.timer(self._clock.now() + seconds):
-            try:
-                result = await self._host.executor.execute(call)
-                outcome = ("executed", result.output)
-            except Exception as error:  # noqa: BLE001 - one tool's failure must not lose the others
-                outcome = ("failed", f"error: {type(error).__name__}: {error}")
-        late = f"error: it took longer than {seconds:g} s and was stopped; it may have acted"
-        return outcome or ("timed_out", late)
+        try:
+            result: Any = await self._host.executor.execute(call)
+        except BaseException as error:
+            if not is_own(error):
+                raise
+            return "failed", f"error: {described(error)}"
+        if isinstance(result, ToolResult) and isinstance(result.output, str):
+            return "executed", visible(result.output)
+        return "failed", f"error: it may have acted, and returned no text: {shown(result)}"
+
+    def _end(self, place: int, status: Status, output: str, ran: float = 0.0) -> None:
+        found = self.executions[place]
+        self.executions[place] = replace(found, status=status, output=output, ran=ran)
+
+    @contextmanager
+    def _kept(self) -> Iterator[None]:
+        # One part that failed must not take the results of the other calls along.
+        try:
+            yield
+        except PartFailed as failed:
+            self.failed = self.failed or failed

@@ -9,6 +9,8 @@ with calls and the results of all of them are appended together, never one witho
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any, Protocol
 
 import anyio
@@ -19,6 +21,7 @@ from agentlib.conversation import Catalog, Entry, Message, ToolCall, ToolResult,
 from agentlib.errors import AgentlibError, EncodingError, OpenFailure, ResponseFailure
 from agentlib.jsonvalues import dumps, thaw
 from agentlib.runtime.batch import Batch
+from agentlib.runtime.call_ids import renumbered, renumbered_rejected
 from agentlib.runtime.events import (
     ApprovalNeeded,
     BudgetWarning,
@@ -36,17 +39,32 @@ from agentlib.runtime.outcomes import (
     DeadlineExceeded,
     Exhausted,
     Finished,
+    HostFailed,
     Outcome,
     ProviderFailed,
     WaitingForApproval,
 )
+from agentlib.runtime.parts import (
+    APPROVAL,
+    CHECKS,
+    COMMIT,
+    MODEL,
+    OBSERVE,
+    RULES,
+    VERIFY,
+    PartFailed,
+    ask,
+    described,
+    wait_for,
+)
 from agentlib.runtime.publication import Publication
-from agentlib.runtime.receipts import receipts_of
+from agentlib.runtime.receipts import ClaimRule, receipts_of
 from agentlib.runtime.state import RunState, StateError
 from agentlib.stopwatch import Stopwatch
 
 NEVER = float("inf")
 CUT = "Your response reached its output limit and was discarded. Answer again, shorter."
+DISCARDED = "Your response was discarded, and nothing of it was executed: {}."
 
 
 class Model(Protocol):
@@ -132,7 +150,7 @@ class Run:
         outcome: Outcome | None = None
         try:
             with self._scope, self._clock.timer(self._begun + left) as timer:
-                outcome = await self._turns(denied)
+                outcome = await self._ended(denied)
         except BaseException:
             self.outcome = self._end(Cancelled, reason="the caller was cancelled, or failed")
             raise
@@ -140,6 +158,15 @@ class Run:
             outcome = self._late("deadline", limit)
         self.outcome = outcome or self._end(Cancelled, reason=self._reason)
         return self.outcome
+
+    async def _ended(self, denied: Mapping[str, str]) -> Outcome:
+        try:
+            return await self._turns(denied)
+        except PartFailed as failed:
+            part, reason, failure = failed.part, failed.reason, failed.__cause__
+        except Exception as error:  # noqa: BLE001 - whatever failed, a run ends in an outcome
+            part, reason, failure = "run", described(error), error
+        return self._end(HostFailed, part=part, reason=reason, failure=failure)
 
     async def _turns(self, denied: Mapping[str, str]) -> Outcome:
         if self.state.pending is not None:
@@ -155,7 +182,7 @@ class Run:
     async def _turn(self) -> Outcome | None:
         account = self.state.account
         account.turns += 1
-        self._observe(TurnStarted(account.turns, len(self.state.history)))
+        self._tell(TurnStarted(account.turns, len(self.state.history)))
         seconds = self._limits.turn_deadline
         try:
             decision = await self._decide(seconds)
@@ -163,22 +190,24 @@ class Run:
             return self._failed(failure)
         if decision is None:
             return self._late("turn_deadline", seconds)
+        decision = renumbered(decision, self.state.history)
         account.add(decision.usage, self._limits.prices)
-        self._observe(Turned(account.turns, decision))
+        self._tell(Turned(account.turns, decision))
         return await self._act(decision) if decision.calls else self._answer(decision)
 
     async def _decide(self, seconds: float | None) -> Decision | None:
         decision: Decision | None = None
         with self._clock.timer(NEVER if seconds is None else self._clock.now() + seconds):
-            decision = await self._model.complete(tuple(self.state.history), self._host.tools)
+            history = tuple(self.state.history)
+            decision = await wait_for(MODEL, self._model.complete, history, self._host.tools)
         return decision  # noqa: RET504 - a timer may have ended the `with` before it was set
 
     async def _act(self, decision: Decision) -> Outcome | None:
         message = self.state.wait_for(decision)
-        self._publication.narrate(decision.text)
+        self._publish(self._publication.narrate, decision.text)
         waiting = tuple(self._waiting(message))
         if waiting:
-            self._observe(ApprovalNeeded(waiting))
+            self._tell(ApprovalNeeded(waiting))
             self._save_time()
             return self._end(WaitingForApproval, waiting=waiting, saved=self._saved())
         await self._execute(message, {})
@@ -196,40 +225,44 @@ class Run:
         turn = self.state.account.turns
         self._stopwatch.switch("tool")
         try:
-            await batch.execute(lambda execution: self._observe(Executed(turn, execution)))
+            await batch.execute(lambda execution: self._tell(Executed(turn, execution)))
         finally:
             self._stopwatch.stop()
             self._stopwatch.add("queue", sum(each.waited for each in batch.executions))
             self.state.settle(batch.executions)
+        if batch.failed is not None:
+            raise batch.failed
 
     def _answer(self, decision: Decision) -> Outcome | None:
         message = decision.message()
         if decision.refusal:
             self.state.history.append(message)
-            self._publication.publish("refusal", decision.refusal)
+            self._publish(self._publication.publish, "refusal", decision.refusal)
             return self._end(Finished, text=decision.refusal, verified=False, refused=True)
-        held = receipts_of(self.state.executions, self._host.rules)
-        problem = self._host.problem(decision.text, held)
+        rules = [replace(rule, succeeded=_guarded(rule)) for rule in self._host.rules]
+        held = ask(RULES, receipts_of, self.state.executions, rules)
+        problem = ask(CHECKS, self._host.problem, decision.text, held)
         if problem is not None:
             self._publication.drop(decision.text)
             entries = [message] if decision.text else []
             return self._repair(problem.reason, problem.detail, [*entries, user(problem.detail)])
         self.state.history.append(message)
-        self._publication.publish("answer", decision.text)
+        self._publish(self._publication.publish, "answer", decision.text)
         verify = self._host.verify
-        verified = verify is not None and verify(decision.text, held)
+        verified = verify is not None and ask(VERIFY, verify, decision.text, held)
         return self._end(Finished, text=decision.text, verified=verified)
 
     def _failed(self, failure: AgentlibError) -> Outcome | None:
         account = self.state.account
-        self._observe(Failed(account.turns, failure))
+        self._tell(Failed(account.turns, failure))
         if isinstance(failure, ResponseFailure):
             account.add(failure.usage, self._limits.prices)
             if self._host.on_malformed == "repair" and (failure.cut_by_length or failure.calls):
                 reason: RepairReason = (
                     "cut_by_length" if failure.cut_by_length else "malformed_arguments"
                 )
-                return self._repair(reason, failure.reason, _told(failure), failure)
+                told = _told(failure, self.state.history)
+                return self._repair(reason, failure.reason, told, failure)
         return self._end(ProviderFailed, failure=failure)
 
     def _repair(
@@ -243,12 +276,12 @@ class Run:
         if repair is None:
             return self._exhausted("repairs", failure)
         self.state.history += entries
-        self._observe(Repaired(repair))
+        self._tell(Repaired(repair))
         return None
 
     def _exhausted(self, budget: Budget, failure: AgentlibError | None = None) -> Outcome:
-        self._observe(BudgetWarning(budget))
-        self._publication.publish("fallback", self._host.fallback)
+        self._tell(BudgetWarning(budget))
+        self._publish(self._publication.publish, "fallback", self._host.fallback)
         return self._end(Exhausted, budget=budget, text=self._host.fallback, failure=failure)
 
     def _late(self, deadline: str, seconds: float | None) -> Outcome:
@@ -258,7 +291,7 @@ class Run:
         )
 
     def _waiting(self, message: Message) -> list[tuple[ToolCall, str]]:
-        reasons = ((call, self._host.approval(call)) for call in message.calls)
+        reasons = ((call, ask(APPROVAL, self._host.approval, call)) for call in message.calls)
         return [(call, reason) for call, reason in reasons if reason is not None]
 
     def _refuse_changed(self, message: Message) -> None:
@@ -269,6 +302,12 @@ class Run:
             wrong = self._host.tools.problem(call.name, thaw(call.arguments))
             if wrong is not None:
                 raise StateError(f"arguments of {call.name!r}: {wrong}")
+
+    def _tell(self, event: LoopEvent) -> None:
+        ask(OBSERVE, self._observe, event)
+
+    def _publish(self, how: Callable[..., None], *what: str) -> None:
+        ask(COMMIT, how, *what)
 
     def _save_time(self) -> None:
         self.state.elapsed += self._clock.now() - self._begun
@@ -292,10 +331,15 @@ class Run:
         return outcome
 
 
-def _told(failure: ResponseFailure) -> list[Entry]:
+def _guarded(rule: ClaimRule) -> Callable[[ToolCall, str], bool]:
+    return partial(ask, RULES, rule.succeeded)
+
+
+def _told(failure: ResponseFailure, history: Sequence[Entry]) -> list[Entry]:
     """Return the entries that tell the model why nothing of a response was executed."""
-    if not failure.calls:
-        return [user(CUT)]
+    calls = renumbered_rejected(failure.calls, history)
+    if not calls:
+        return [user(CUT if failure.cut_by_length else DISCARDED.format(failure.reason))]
     error = dumps({"error": "not executed", "check": failure.check, "reason": failure.reason})
-    results = [ToolResult(call.call_id, error) for call in failure.calls]
-    return [Message("assistant", rejected=failure.calls), *results]
+    results = [ToolResult(call.call_id, error) for call in calls]
+    return [Message("assistant", rejected=calls), *results]

@@ -90,6 +90,20 @@ class ProviderFailed(Outcome):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HostFailed(Outcome):
+    """A part of the host raised, or returned what it may not: `part` names it.
+
+    The parts: model, approval, executor, journal, show, observe, rules, checks, verify, commit,
+    and run for all else. What was executed by then keeps its result. `failure` is what the part
+    raised, if it did.
+    """
+
+    part: str
+    reason: str
+    failure: BaseException | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Cancelled(Outcome):
     """The run was cancelled; what was executed, and what is unknown, stands in `executions`."""
 

@@ -32,6 +32,7 @@ from agentlib.runtime.outcomes import (
     DeadlineExceeded,
     Exhausted,
     Finished,
+    HostFailed,
     Outcome,
     WaitingForApproval,
 )
@@ -134,6 +135,8 @@ def told_of(outcome: Outcome) -> str:
         case DeadlineExceeded():
             what = outcome.deadline.replace("_", " ")
             return f"{what} of {outcome.seconds:g} s exceeded, in: {outcome.component or 'model'}"
+        case HostFailed():
+            return f"the host failed: {outcome.part}, {short(outcome.reason)}"
         case Cancelled():
             return f"cancelled: {short(outcome.reason)}"
         case _:
