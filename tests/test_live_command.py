@@ -311,7 +311,9 @@ def test_an_interrupt_closes_the_stream_and_keeps_what_was_recorded(serve, folde
     assert list(temporary.iterdir()) == []
     assert sorted(path.name for path in folder.iterdir()) == ["stream.sse", "temporary"]
     assert (folder / "stream.sse").read_bytes().endswith(CUT_HERE)
-    whole, cut = Capture.load(folder / "stream.sse").responses
-    assert len(cut.events) == 7 < len(whole.events)
+    whole, *cut = Capture.load(folder / "stream.sse").responses
+    assert len(whole.events) == len(WHOLE[0].ends)
+    # How much of the second had reached the client by then is the network's to say.
+    assert sum(len(each.events) for each in cut) <= 7
     assert "Traceback" not in err
     no_key_in(out, err)
