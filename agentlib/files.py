@@ -10,12 +10,14 @@ from __future__ import annotations
 import os
 import secrets
 import stat
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
 
 from agentlib.errors import AgentlibError
+from agentlib.jsonvalues import printable
 
 # A link that somebody put there before must not be followed (POSIX; Windows has no such flag).
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
@@ -126,8 +128,7 @@ class FileWriter:
 
     def _cannot(self, error: OSError | ValueError) -> CannotWrite:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
-        shown = str(self.path).encode("utf-8", "backslashreplace").decode()
-        return CannotWrite(f"cannot write {shown}: {reason}")
+        return CannotWrite(f"cannot write {_shown(self.path)}: {reason}")
 
 
 def write_file(path: str | Path, content: bytes | str) -> None:
@@ -137,9 +138,24 @@ def write_file(path: str | Path, content: bytes | str) -> None:
         file.write(data)
 
 
-def check_writable(path: str | Path) -> None:
-    """Look whether a file can be written, before the work; raises CannotWrite. Leaves no trace."""
+def check_writable(path: str | Path, read: Iterable[str | Path] = ()) -> None:
+    """Look whether a file can be written, before the work; raises CannotWrite. Leaves no trace.
+
+    A file that is `read`, under whatever name, is none that can be written.
+    """
+    if any(_same(path, each) for each in read):
+        raise CannotWrite(f"cannot write {_shown(path)}: it is the file that is read")
     FileWriter(path).open().discard()
+
+
+def _same(left: str | Path, right: str | Path) -> bool:
+    with suppress(OSError, ValueError):
+        return Path(left).samefile(right)
+    return False
+
+
+def _shown(path: str | Path) -> str:
+    return printable(str(path))
 
 
 def _earlier(path: Path) -> os.stat_result | None:

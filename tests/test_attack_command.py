@@ -337,3 +337,35 @@ def test_the_workflow_that_is_shown_can_be_read(root):
 
     options = _parser().parse_args(command.split()[1:])
     assert (options.tool, options.command) == (["edit"], ["python", "my_agent.py"])
+
+
+@pytest.mark.parametrize("form", ["json", "junit", "html"])
+@pytest.mark.parametrize("how", ["by its name", "by a link", "by another spelling"])
+def test_no_report_replaces_what_the_agent_is_made_of(tmp_path, monkeypatch, capsys, form, how):
+    monkeypatch.chdir(tmp_path)
+    agent = tmp_path / "agent.html"
+    agent.write_text("print('hello')\n", encoding="utf-8")
+    word = {
+        "by a link": "link.html",
+        "by another spelling": "./../" + tmp_path.name + "/agent.html",
+    }
+    (tmp_path / "link.html").symlink_to(agent)
+    named = word.get(how, "agent.html")
+    command = ["attack", f"--{form}", "agent.html", "--tool", "edit", "--", sys.executable, named]
+    assert main(command) == 2
+    assert "it is the file that is read" in capsys.readouterr().err
+    assert agent.read_text(encoding="utf-8") == "print('hello')\n"
+
+
+@pytest.mark.parametrize("form", ["json", "junit", "html"])
+def test_an_attack_that_is_interrupted_leaves_the_earlier_report(tmp_path, monkeypatch, form):
+    report = tmp_path / "report.html"
+    report.write_text("earlier", encoding="utf-8")
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("agentlib.attack.command.run_attack", interrupted)
+    assert main(["attack", f"--{form}", str(report), "--tool", "edit", "--", "true"]) == 130
+    assert report.read_text(encoding="utf-8") == "earlier"
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]

@@ -1,4 +1,4 @@
-"""Mutations of a list, a tuple and a text: each does what its name says, and changes no original."""
+"""Mutations of a list, a tuple and a text: each does what its name says, on a copy."""
 
 import copy
 

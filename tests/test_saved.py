@@ -174,14 +174,15 @@ def test_no_file_that_is_read_is_replaced_whatever_it_is_called(tmp_path, root, 
     assert stream.read_bytes() == before
 
 
-def test_a_link_is_replaced_and_not_what_it_leads_to(tmp_path, root):
+def test_a_link_is_refused_by_its_name_and_nothing_is_lost(tmp_path, root, capsys):
     other, link = tmp_path / "other.sse", tmp_path / "link.html"
     other.write_bytes(b"data: {}\n\n")
     link.symlink_to(other)
     stream = str(root / "fixtures" / "streams" / "text_only.sse")
-    assert main(["inspect", stream, "--html", str(link)]) == 0
+    assert main(["inspect", stream, "--html", str(link)]) == 2
+    assert "link.html: it is a link" in capsys.readouterr().err
     assert other.read_bytes() == b"data: {}\n\n"
-    assert link.read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert link.is_symlink()
     assert {path.name for path in tmp_path.iterdir()} == {"other.sse", "link.html"}
 
 

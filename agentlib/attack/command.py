@@ -19,7 +19,8 @@ from agentlib.attack.results import WIDTH, Report, end_of, line_of, row
 from agentlib.attack.runner import run_attack
 from agentlib.attack.scenarios import HOSTILE
 from agentlib.attack.settings import Settings
-from agentlib.jsonvalues import StrictJSONError, printable, quote, strict_loads
+from agentlib.files import CannotWrite, check_writable, write_file
+from agentlib.jsonvalues import StrictJSONError, printable, strict_loads
 from agentlib.stepper.html_export import check_target
 
 
@@ -41,7 +42,8 @@ def run_attack_command(options: argparse.Namespace, out: TextIO) -> int:
         raise AttackUnusable("expected a command after --, which starts your agent")
     files = _files(options)
     for path in files.values():
-        _write(path, "")  # what cannot be written is said before the work
+        # What cannot be written is found before the work, and nothing that the agent is made of.
+        _unless_unwritable(check_writable, path, options.command)
     out.write(printable(f"attack: {' '.join(options.command)}\n"))
     tools = ", ".join(settings.tools)
     out.write(printable(f"This starts your own command, and asks it to run: {tools}\n\n"))
@@ -68,7 +70,7 @@ def _write_files(report: Report, files: Mapping[str, Path], out: TextIO) -> None
     if files:
         out.write("\n")
     for form, path in files.items():
-        _write(path, _FORMS[form](report))
+        _unless_unwritable(write_file, path, _FORMS[form](report))
         out.write(printable(f"wrote {path}\n"))
 
 
@@ -77,12 +79,11 @@ def width() -> int:
     return min(max(60, shutil.get_terminal_size((WIDTH, 24)).columns), WIDTH)
 
 
-def _write(path: Path, text: str) -> None:
+def _unless_unwritable(act: Callable[..., None], *arguments: Any) -> None:
     try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise AttackUnusable(f"cannot write {quote(str(path))}: {reason}") from error
+        act(*arguments)
+    except CannotWrite as error:
+        raise AttackUnusable(str(error)) from error
 
 
 def _settings(options: argparse.Namespace) -> Settings:

@@ -16,6 +16,7 @@ from agentlib.conformance.dialects.registry import DIALECTS
 from agentlib.conformance.report import Report
 from agentlib.conformance.trials import Maker, maker
 from agentlib.errors import AgentlibError
+from agentlib.files import CannotWrite, check_writable
 from agentlib.jsonvalues import printable
 from agentlib.stepper.trace import plural
 
@@ -38,6 +39,8 @@ def run_check(
         thing = load(target)
         make = _maker(thing, target)
         dialect = _dialect(thing, target, provider)
+        if save is not None:
+            _prepare(Path(save))
         report = _quietly(make, dialect, mixtures, seed)
         out.write(f"{printable(target)} · {report!r}\n")
         if save is not None:
@@ -92,14 +95,24 @@ def _quietly(make: Maker, dialect: Dialect, mixtures: int, seed: int) -> Report:
         return check(make, dialect, mixtures=mixtures, seed=seed)
 
 
-def _save(report: Report, folder: Path, out: TextIO) -> None:
+def _prepare(folder: Path) -> None:
+    """Make the folder of the captures, and look whether it can be written, before the work."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        check_writable(folder / "leak.sse")
+    except CannotWrite as error:
+        raise CheckUsage(str(error)) from error
+    except OSError as error:
+        raise CheckUsage(f"cannot write to {folder}: {error.strerror}") from error
+
+
+def _save(report: Report, folder: Path, out: TextIO) -> None:
+    try:
         for leak in report.smallest_leaks:
             leak.capture.save(folder / f"leak-by-{leak.kind}.sse")
         for number, dead in enumerate(report.smallest_dead, 1):
             dead.capture.save(folder / f"dead-{number}.sse")
-    except OSError as error:
-        raise CheckUsage(f"cannot write to {folder}: {error.strerror}") from error
+    except CannotWrite as error:
+        raise CheckUsage(str(error)) from error
     written = plural(len(report.smallest_leaks) + len(report.smallest_dead), "capture")
     out.write(f"  {written} written to {printable(str(folder))}, to inspect or to step through\n")

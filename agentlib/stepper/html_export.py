@@ -11,9 +11,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -21,6 +19,7 @@ from typing import Any
 
 from agentlib.conversation import Catalog
 from agentlib.errors import AgentlibError
+from agentlib.files import CannotWrite, check_writable, write_file
 from agentlib.jsonvalues import one_line, printable, shorten
 from agentlib.recordings.capture import Capture
 from agentlib.stepper.frame import MAX_NAME_CHARACTERS, Frame, verdict_line
@@ -139,30 +138,21 @@ def check_target(path: str | Path, read: Iterable[str | Path] = ()) -> Path:
     path = Path(path)
     if path.suffix.lower() not in PAGE_SUFFIXES:
         raise CannotSave(f"cannot write {_shown(path)}: expected a name that ends in .html")
-    for each in read:
-        with suppress(OSError, ValueError):
-            if path.samefile(each):
-                raise CannotSave(f"cannot write {_shown(path)}: it is the file that is read")
+    try:
+        check_writable(path, read)
+    except CannotWrite as error:
+        raise CannotSave(str(error)) from error
     return path
 
 
 def save_page(path: str | Path, title: str, steppers: Sequence[SavedStepper]) -> Path:
-    """Write such a file and return its path; one that is there is replaced. Raises CannotSave.
-
-    Where the name is a link, the link is replaced, and not what it leads to.
-    """
+    """Write such a file and return its path; one that is there is replaced. Raises CannotSave."""
     path = check_target(path)
     text = page(title, steppers)
     try:
-        part = path.with_name(f".{os.getpid()}.part")
-        try:
-            part.write_text(text, encoding="utf-8")
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise CannotSave(f"cannot write {_shown(path)}: {reason}") from error
+        write_file(path, text)
+    except CannotWrite as error:
+        raise CannotSave(str(error)) from error
     return path
 
 

@@ -15,6 +15,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from agentlib.files import write_file
+
 Kind: TypeAlias = Literal["passed", "tried", "predicted"]
 KINDS: tuple[Kind, ...] = ("passed", "tried", "predicted")
 FILE, FIRST_CHAPTER = ".progress.json", "00_start_here.ipynb"
@@ -42,9 +44,7 @@ def keep(kind: Kind, number: str) -> None:
             return
         known[kind] |= {number}
         text = json.dumps({each: sorted(known[each]) for each in KINDS}, indent=1)
-        part = path.with_name(f"{path.name}.{os.getpid()}.part")
-        part.write_text(f"{text}\n", encoding="utf-8")
-        part.replace(path)
+        write_file(path, f"{text}\n")
 
 
 @contextmanager
