@@ -8,10 +8,12 @@ retries are off, since the opening loop owns them.
 
 from __future__ import annotations
 
+import os
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
+from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -29,6 +31,8 @@ from agentlib.sse import (
 )
 
 if TYPE_CHECKING:
+    from ssl import SSLContext
+
     from openai import APIStatusError, AsyncOpenAI, AsyncStream, OpenAI
 
     # For the annotations of modules that do not import the SDK.
@@ -48,6 +52,9 @@ HEAD_BYTES = 1024
 NO_PROXY = {"all://127.0.0.1": None, "all://localhost": None}
 # Errors that the SDK calls a failed connection, and that the same request would meet again.
 NOT_OF_THE_NETWORK = frozenset({"LocalProtocolError", "TooManyRedirects", "UnsupportedProtocol"})
+
+# Where the environment names certificates of its own.
+CERTIFICATE_VARIABLES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 
 Tee = Callable[[bytes], None]
 # The endpoint of the SDK's client that speaks each provider's API.
@@ -312,20 +319,14 @@ def make_client(api_key: str | None = None, base_url: str | None = None) -> Asyn
     Raises OpenFailure where there is no SDK, no key, or no client can be made.
     """
     openai = _sdk()
-    # A redirect would send the conversation, and further requests, to where nobody said.
-    http_client = openai.DefaultAsyncHttpxClient(
-        follow_redirects=False, event_hooks={"response": [bound_refusal]}, mounts=NO_PROXY
-    )
+    http_client = openai.DefaultAsyncHttpxClient(**_options(bound_refusal))
     return _made(openai.AsyncOpenAI, api_key, base_url, http_client)  # type: ignore[no-any-return]
 
 
 def make_sync_client(api_key: str | None = None, base_url: str | None = None) -> OpenAI:
     """Return a client that blocks. Raises OpenFailure as `make_client` does."""
     openai = _sdk()
-    hooks = {"response": [bound_sync_refusal]}
-    http_client = openai.DefaultHttpxClient(
-        follow_redirects=False, event_hooks=hooks, mounts=NO_PROXY
-    )
+    http_client = openai.DefaultHttpxClient(**_options(bound_sync_refusal))
     return _made(openai.OpenAI, api_key, base_url, http_client)  # type: ignore[no-any-return]
 
 
@@ -335,6 +336,25 @@ def _sdk() -> Any:
     except ImportError as error:
         raise OpenFailure(NO_SDK) from error
     return openai
+
+
+def _options(hook: Callable[..., Any]) -> dict[str, Any]:
+    # A redirect would send the conversation, and further requests, to an address nobody gave.
+    return {
+        "follow_redirects": False,
+        "event_hooks": {"response": [hook]},
+        "mounts": NO_PROXY,
+        "verify": _trusted(*map(os.environ.get, CERTIFICATE_VARIABLES)),
+    }
+
+
+@cache
+def _trusted(*_places: str | None) -> SSLContext:
+    # To read the machine's certificates takes fifty milliseconds, far longer than all the rest of
+    # making a client: once is enough for each place that the environment names.
+    import httpx2
+
+    return httpx2.create_ssl_context()
 
 
 def _made(kind: Any, api_key: str | None, base_url: str | None, http_client: Any) -> Any:

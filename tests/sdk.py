@@ -3,7 +3,9 @@
 import socket
 import threading
 from contextlib import asynccontextmanager, contextmanager
+from functools import cache
 
+import httpx2
 import openai
 from raw_http import SECRET
 
@@ -17,6 +19,24 @@ REQUEST = {"model": "m", "input": "repair it", "stream": True}
 SECONDS = 10
 
 
+@cache
+def trusted():
+    """One context for all clients that a test makes: to read the certificates takes long."""
+    return httpx2.create_ssl_context()
+
+
+def given_async_client(**options):
+    """A client of the SDK as a user makes it."""
+    http_client = openai.DefaultAsyncHttpxClient(verify=trusted())
+    return openai.AsyncOpenAI(api_key=SECRET, http_client=http_client, **options)
+
+
+def given_client(**options):
+    """The same, for one that blocks."""
+    http_client = openai.DefaultHttpxClient(verify=trusted())
+    return openai.OpenAI(api_key=SECRET, http_client=http_client, **options)
+
+
 @asynccontextmanager
 async def transport_to(server, *, owned=True, **options):
     """A transport to a server or an address, with a client of its own, or one that was given."""
@@ -28,7 +48,7 @@ async def transport_to(server, *, owned=True, **options):
         finally:
             await transport.aclose()
         return
-    async with openai.AsyncOpenAI(api_key=SECRET, base_url=base_url, max_retries=5) as client:
+    async with given_async_client(base_url=base_url, max_retries=5) as client:
         yield OpenAITransport(client, **options)
 
 

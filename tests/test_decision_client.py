@@ -10,9 +10,9 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 import anyio
-import openai
 import pytest
 from raw_http import SECRET
+from sdk import given_async_client, given_client
 
 from agentlib.decisions import AskUser, ClientConfig, FinalAnswer, OpenAIModelClient, ToolCall
 from agentlib.decisions.attempts import RESULTS
@@ -449,7 +449,7 @@ def test_a_blocking_reply_has_a_bound_in_all(serve):
 @pytest.mark.parametrize("at", [HEAD, 9], ids=["before the head", "in the body"])
 def test_ctrl_c_stops_a_read_that_blocks_and_leaves_nothing_open(serve, at, given):
     server = serve(WHOLE.stall(at=at))
-    options = {"api_key": SECRET, "base_url": server.base_url}
+    config = ClientConfig("m", api_key=SECRET, base_url=server.base_url)
 
     def interrupt():
         server.wait_until(lambda each: each.stalled == 1)
@@ -457,8 +457,9 @@ def test_ctrl_c_stops_a_read_that_blocks_and_leaves_nothing_open(serve, at, give
 
     thread = threading.Thread(target=interrupt)
     with ExitStack() as stack:
-        client = stack.enter_context(openai.OpenAI(**options)) if given else None
-        own = OpenAIModelClient(ClientConfig("m", **options), client)
+        made = given_client(base_url=server.base_url)
+        client = stack.enter_context(made) if given else None
+        own = OpenAIModelClient(config, client)
         thread.start()
         with pytest.raises(KeyboardInterrupt):
             own.decide(CONTEXT)
@@ -479,9 +480,9 @@ def test_a_reply_without_end_is_bounded(serve):
 async def test_given_clients_are_used_and_stay_open(serve):
     server = serve([STREAM, WHOLE])
     # Retries of their own are off, or the server would see more.
-    options = {"api_key": SECRET, "base_url": server.base_url, "max_retries": 5}
-    with openai.OpenAI(**options) as client:
-        async with openai.AsyncOpenAI(**options) as aclient:
+    options = {"base_url": server.base_url, "max_retries": 5}
+    with given_client(**options) as client:
+        async with given_async_client(**options) as aclient:
             own = OpenAIModelClient(ClientConfig("m"), client, aclient)
             await own.adecide(CONTEXT)
             await anyio.to_thread.run_sync(own.decide, CONTEXT)
@@ -493,8 +494,8 @@ async def test_given_clients_are_used_and_stay_open(serve):
 
 async def test_a_given_client_retries_nothing_by_itself(serve):
     server = serve(Reply.error(500))
-    options = {"api_key": SECRET, "base_url": server.base_url, "max_retries": 5}
-    with openai.OpenAI(**options) as client:
+    options = {"base_url": server.base_url, "max_retries": 5}
+    with given_client(**options) as client:
         own = OpenAIModelClient(ClientConfig("m"), client, transport_max_retries=0)
         with pytest.raises(TransportError):
             await anyio.to_thread.run_sync(own.decide, CONTEXT)

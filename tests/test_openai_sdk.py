@@ -3,6 +3,7 @@
 import gzip
 import json
 import socket
+import ssl
 import subprocess
 import sys
 from dataclasses import replace
@@ -11,7 +12,7 @@ import anyio
 import openai
 import pytest
 from raw_http import SECRET
-from sdk import REQUEST, sending, transport_to
+from sdk import REQUEST, given_async_client, sending, transport_to
 
 from agentlib import openai_transport as openai_sdk
 from agentlib.errors import OpenFailure
@@ -290,7 +291,7 @@ async def test_its_own_client_is_closed_and_a_given_one_is_not(serve):
     await own.aclose()
     assert own._client.is_closed()
 
-    async with openai.AsyncOpenAI(api_key=SECRET, base_url=server.base_url) as given:
+    async with given_async_client(base_url=server.base_url) as given:
         transport = OpenAITransport(given)
         await transport.aclose()
         assert not given.is_closed()
@@ -322,6 +323,22 @@ async def test_a_proxy_is_not_asked_for_this_machine(serve, monkeypatch, host):
     assert len(server.requests) == 1
 
     assert CONSERVATIVE.may_retry(await refusal("http://example.invalid/v1")), "the proxy is dead"
+
+
+def test_clients_share_the_certificates_of_one_place(monkeypatch, tmp_path):
+    def context():
+        made = openai_sdk.make_sync_client("any", "https://127.0.0.1:9/v1")
+        with made:
+            return made._client._transport._pool._ssl_context
+
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    one = context()
+    assert one is context()
+    assert one.verify_mode == ssl.CERT_REQUIRED
+    assert one.check_hostname
+    monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path))
+    assert context() is not one
+    assert context().get_ca_certs() == []
 
 
 async def test_the_key_and_the_address_come_from_the_environment(serve, monkeypatch):
