@@ -30,20 +30,20 @@ if TYPE_CHECKING:
     from agentlib.conversation import check_history as check_history
     from agentlib.conversation import system as system
     from agentlib.conversation import user as user
+    from agentlib.decisions.failures import DecisionFailure as DecisionFailure
+    from agentlib.decisions.failures import DecisionParseError as DecisionParseError
+    from agentlib.decisions.failures import EmptyResponseError as EmptyResponseError
+    from agentlib.decisions.failures import StreamingUnsupportedError as StreamingUnsupportedError
+    from agentlib.decisions.failures import TransportError as TransportError
     from agentlib.errors import AgentlibError as AgentlibError
-    from agentlib.errors import DecisionFailure as DecisionFailure
-    from agentlib.errors import DecisionParseError as DecisionParseError
-    from agentlib.errors import EmptyResponseError as EmptyResponseError
     from agentlib.errors import EncodingError as EncodingError
-    from agentlib.errors import GateRejected as GateRejected
-    from agentlib.errors import LimitExceeded as LimitExceeded
     from agentlib.errors import OpenFailure as OpenFailure
-    from agentlib.errors import ProtocolViolation as ProtocolViolation
-    from agentlib.errors import ProviderStopped as ProviderStopped
-    from agentlib.errors import ResponseFailure as ResponseFailure
-    from agentlib.errors import StreamCut as StreamCut
-    from agentlib.errors import StreamingUnsupportedError as StreamingUnsupportedError
-    from agentlib.errors import TransportError as TransportError
+    from agentlib.failures import GateRejected as GateRejected
+    from agentlib.failures import LimitExceeded as LimitExceeded
+    from agentlib.failures import ProtocolViolation as ProtocolViolation
+    from agentlib.failures import ProviderStopped as ProviderStopped
+    from agentlib.failures import ResponseFailure as ResponseFailure
+    from agentlib.failures import StreamCut as StreamCut
     from agentlib.gate import CHECKS as CHECKS
     from agentlib.gate import Check as Check
     from agentlib.model import StreamingModel as StreamingModel
@@ -77,21 +77,21 @@ __all__, __getattr__ = lazy_exports(
             "user",
             "check_history",
         ),
-        ".errors": (
-            "AgentlibError",
-            "OpenFailure",
-            "ResponseFailure",
-            "StreamCut",
-            "GateRejected",
-            "LimitExceeded",
-            "ProviderStopped",
-            "ProtocolViolation",
-            "EncodingError",
+        ".decisions.failures": (
             "DecisionFailure",
             "DecisionParseError",
             "EmptyResponseError",
             "StreamingUnsupportedError",
             "TransportError",
+        ),
+        ".errors": ("AgentlibError", "EncodingError", "OpenFailure"),
+        ".failures": (
+            "GateRejected",
+            "LimitExceeded",
+            "ProtocolViolation",
+            "ProviderStopped",
+            "ResponseFailure",
+            "StreamCut",
         ),
         ".gate": ("CHECKS", "Check"),
         ".model": ("StreamingModel",),

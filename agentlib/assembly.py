@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Never, TypeAlias
 
 from agentlib.conversation import Catalog, Message, NativeTurn, ToolCall, Usage
-from agentlib.errors import (
+from agentlib.failures import (
     GateRejected,
     LimitExceeded,
     ProtocolViolation,

@@ -19,7 +19,8 @@ import anyio.lowlevel
 from agentlib.assembly import Decision, Limits
 from agentlib.clock import Clock, LoopClock
 from agentlib.conversation import Catalog, Entry
-from agentlib.errors import CloseFailed, IdleTimeout, ObserverFailed, OpenFailure, ResponseFailure
+from agentlib.errors import OpenFailure
+from agentlib.failures import CloseFailed, IdleTimeout, ObserverFailed, ResponseFailure
 from agentlib.providers.compat import check_flags
 from agentlib.providers.registry import find_provider
 from agentlib.reader import ResponseReader

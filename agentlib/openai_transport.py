@@ -17,7 +17,8 @@ from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from agentlib.errors import IdleTimeout, OpenFailure, ProtocolViolation, StreamCut
+from agentlib.errors import OpenFailure
+from agentlib.failures import IdleTimeout, ProtocolViolation, StreamCut
 from agentlib.jsonvalues import quote
 from agentlib.openai_bodies import bound_refusal, bound_sync_refusal, end_early
 from agentlib.retry import QUOTA_CODES, retry_after

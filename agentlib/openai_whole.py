@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Never, TypeAlias
 import anyio
 
 from agentlib.blocking import BlockingBody
-from agentlib.errors import IdleTimeout, LimitExceeded, ResponseFailure, StreamCut
+from agentlib.failures import IdleTimeout, LimitExceeded, ResponseFailure, StreamCut
 from agentlib.openai_bodies import end_early
 from agentlib.openai_transport import PLAIN_BYTES, describe, open_failure
 

@@ -7,7 +7,7 @@ from typing import Never
 
 from agentlib.assembly import Assembly, Decision, Limits
 from agentlib.conversation import Catalog
-from agentlib.errors import ProtocolViolation, ResponseFailure
+from agentlib.failures import ProtocolViolation, ResponseFailure
 from agentlib.jsonvalues import quote
 from agentlib.providers.fields import Native, TranslatorOptions, violation
 from agentlib.providers.registry import make_translator

@@ -7,7 +7,7 @@ import json
 
 from agentlib import Usage
 from agentlib.conformance.trials import ReaderAdapter
-from agentlib.errors import ProtocolViolation, ProviderStopped, ResponseFailure, StreamCut
+from agentlib.failures import ProtocolViolation, ProviderStopped, ResponseFailure, StreamCut
 from agentlib.vocabulary import (
     Completed,
     Opened,

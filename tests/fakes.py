@@ -8,8 +8,8 @@ import pytest
 
 from agentlib import ToolResult, user
 from agentlib.clock import VirtualClock
-from agentlib.errors import ResponseFailure
-from agentlib.laboratory.fixtures import capture, tools
+from agentlib.failures import ResponseFailure
+from agentlib.fixtures import capture, tools
 from agentlib.model import StreamingModel
 from agentlib.recordings.replay_transport import Playback, ReplayTransport
 

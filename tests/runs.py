@@ -14,7 +14,7 @@ from agentlib.conversation import (
     check_history,
     user,
 )
-from agentlib.errors import GateRejected, ProviderStopped
+from agentlib.failures import GateRejected, ProviderStopped
 from agentlib.jsonvalues import FrozenObject
 from agentlib.runtime.host import Host
 

@@ -11,7 +11,7 @@ from raw_http import SECRET
 
 from agentlib import user
 from agentlib.clock import VirtualClock
-from agentlib.laboratory.fixtures import tools
+from agentlib.fixtures import tools
 from agentlib.model import StreamingModel
 from agentlib.openai_transport import OpenAITransport
 

@@ -8,7 +8,7 @@ import pytest
 from streams import TOOLS
 
 from agentlib import Assembly, Limits, Usage
-from agentlib.errors import (
+from agentlib.failures import (
     GateRejected,
     LimitExceeded,
     ProtocolViolation,

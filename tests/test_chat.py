@@ -25,7 +25,7 @@ from wires import (
 
 from agentlib import Catalog, Usage, user
 from agentlib.clock import VirtualClock
-from agentlib.errors import ProtocolViolation, ProviderStopped, StreamCut
+from agentlib.failures import ProtocolViolation, ProviderStopped, StreamCut
 from agentlib.faultserver.replies import Reply
 from agentlib.faultserver.server import LoopbackServer
 from agentlib.model import StreamingModel, Timers

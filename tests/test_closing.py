@@ -9,7 +9,8 @@ import pytest
 from fakes import HANG, ask, counted, events, failure_of
 
 from agentlib.clock import VirtualClock
-from agentlib.errors import CloseFailed, IdleTimeout, ObserverFailed, OpenFailure, StreamCut
+from agentlib.errors import OpenFailure
+from agentlib.failures import CloseFailed, IdleTimeout, ObserverFailed, StreamCut
 from agentlib.model import StreamingModel, Timers
 from agentlib.retry import PATIENT
 from agentlib.vocabulary import TextDelta

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from agentlib.conversation import Catalog
-from agentlib.laboratory.fixtures import capture, capture_names, tools
+from agentlib.fixtures import capture, capture_names, tools
 from agentlib.recordings.capture import Capture
 from agentlib.stepper.comparison import Gated, compare
 from agentlib.stepper.hasty import HASTY, ActsAtItemDone, Hasty

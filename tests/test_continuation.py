@@ -8,7 +8,8 @@ from test_native import REASONING, consumed, stream
 
 from agentlib import ToolResult, Usage, assistant, system, user
 from agentlib.clock import VirtualClock
-from agentlib.errors import EncodingError, OpenFailure, ProviderStopped, StreamCut
+from agentlib.errors import EncodingError, OpenFailure
+from agentlib.failures import ProviderStopped, StreamCut
 from agentlib.model import StreamingModel
 from agentlib.providers.responses_request import encode_continuation, encode_request
 from agentlib.recordings.capture import Capture

@@ -15,7 +15,7 @@ from random import Random
 import pytest
 from adapters import DEAD, LEAKING, TallyTranslator
 
-from agentlib import ResponseFailure, errors, gate
+from agentlib import ResponseFailure, failures, gate
 from agentlib.commands import main
 from agentlib.conformance import fuzz
 from agentlib.conformance.contract import Trials, check, random_telling, smallest, tellings
@@ -152,7 +152,7 @@ def test_each_row_of_what_cannot_be_seen_has_a_stream_that_shows_it(name):
 def test_an_own_adapter_refuses_by_a_named_failure_and_never_breaks(name):
     named = {
         kind.__name__
-        for kind in vars(errors).values()
+        for kind in vars(failures).values()
         if isinstance(kind, type) and issubclass(kind, ResponseFailure)
     }
     rng = Random(5)

@@ -194,9 +194,15 @@ def test_what_is_no_catalog_is_refused(tools, captured):
 
 
 def test_every_deliberate_error_has_one_root():
-    from agentlib import errors
+    from agentlib import errors, failures
+    from agentlib.decisions import failures as decision_failures
 
-    found = [value for value in vars(errors).values() if isinstance(value, type)]
-    assert len(found) > 8
+    found = [
+        value
+        for module in (errors, failures, decision_failures)
+        for value in vars(module).values()
+        if isinstance(value, type) and issubclass(value, BaseException)
+    ]
+    assert len(found) > 18
     assert all(issubclass(kind, AgentlibError) for kind in found)
     assert RUN_TESTS.takes_nothing

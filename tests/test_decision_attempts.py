@@ -16,7 +16,7 @@ from agentlib.decisions import (
     parse_decision,
 )
 from agentlib.decisions.attempts import Attempts, Rules
-from agentlib.errors import (
+from agentlib.decisions.failures import (
     DecisionFailure,
     DecisionParseError,
     EmptyResponseError,

@@ -16,7 +16,7 @@ from sdk import given_async_client, given_client
 
 from agentlib.decisions import AskUser, ClientConfig, FinalAnswer, OpenAIModelClient, ToolCall
 from agentlib.decisions.attempts import RESULTS
-from agentlib.errors import (
+from agentlib.decisions.failures import (
     DecisionFailure,
     DecisionParseError,
     EmptyResponseError,

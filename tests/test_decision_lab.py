@@ -5,7 +5,7 @@ import re
 import pytest
 
 from agentlib.decisions import DecisionUsage, ScriptedModelClient
-from agentlib.errors import (
+from agentlib.decisions.failures import (
     DecisionParseError,
     EmptyResponseError,
     StreamingUnsupportedError,

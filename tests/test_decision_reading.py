@@ -7,9 +7,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agentlib.decisions.attempts import RESULTS, Attempts, Rules
+from agentlib.decisions.failures import (
+    DecisionFailure,
+    DecisionParseError,
+    EmptyResponseError,
+    TransportError,
+)
 from agentlib.decisions.model import ModelDecision
 from agentlib.decisions.reading import read_whole
-from agentlib.errors import DecisionFailure, DecisionParseError, EmptyResponseError, TransportError
 from agentlib.openai_whole import WholeReply
 from workbook.pages.decision_replies import CONTEXT, EDIT, whole
 

@@ -24,9 +24,10 @@ from agentlib.decisions import (
     build_tool_schemas,
     parse_decision,
 )
+from agentlib.decisions.failures import DecisionParseError, TransportError
 from agentlib.decisions.model import MAX_EXCERPT_CHARACTERS, excerpt
 from agentlib.decisions.parsing import MAX_DECISION_CHARACTERS
-from agentlib.errors import CatalogError, DecisionParseError, EncodingError, TransportError
+from agentlib.errors import CatalogError, EncodingError
 from workbook.pages.decision_replies import CONTEXT, EDIT, TOOLS
 
 
@@ -419,7 +420,7 @@ def test_a_task_that_cannot_be_sent_is_refused(task):
 
 
 def test_the_families_are_never_mixed_up():
-    from agentlib.errors import EmptyResponseError, StreamingUnsupportedError
+    from agentlib.decisions.failures import EmptyResponseError, StreamingUnsupportedError
 
     assert issubclass(EmptyResponseError, TransportError)
     for one, other in (

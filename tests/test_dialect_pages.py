@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentlib.laboratory.fixtures import capture, tools
+from agentlib.fixtures import capture, tools
 from agentlib.stepper.abreast import Abreast
 from agentlib.stepper.hasty import HASTY
 from agentlib.stepper.labels import fragment, label

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentlib.errors import AgentlibError
-from agentlib.laboratory.fixtures import capture, capture_names
+from agentlib.fixtures import capture, capture_names
 from agentlib.recordings.capture import Capture
 from agentlib.recordings.edits import REASONS, Edit, EditError
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from agentlib import ResponseFailure, ResponseReader
-from agentlib.laboratory.fixtures import capture
+from agentlib.fixtures import capture
 from agentlib.providers.responses import ResponsesTranslator
 from agentlib.recordings.capture import Capture
 from agentlib.vocabulary import ToolArgsDelta

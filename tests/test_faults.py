@@ -2,8 +2,8 @@
 
 import pytest
 
+from agentlib.fixtures import capture, tools
 from agentlib.gate import CHECK_NAMES
-from agentlib.laboratory.fixtures import capture, tools
 from agentlib.stepper.replay import Replay
 from workbook.pages.compose import composed
 from workbook.pages.faults_by_check import one_fault_each

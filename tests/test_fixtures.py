@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agentlib.conversation import Catalog
-from agentlib.errors import ResponseFailure
+from agentlib.failures import ResponseFailure
 from agentlib.gate import CHECK_NAMES
 from agentlib.reader import ResponseReader
 from agentlib.recordings.capture import Capture

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentlib.laboratory.fixtures import capture, capture_names, tools
+from agentlib.fixtures import capture, capture_names, tools
 from agentlib.stepper import hasty
 from agentlib.stepper.hasty import HASTY, ActsAtItemDone, ActsWhenItParses, FillsTheCut, Hasty
 from agentlib.stepper.preview import MAX_CHARACTERS, Preview

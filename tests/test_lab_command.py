@@ -11,9 +11,9 @@ from functools import cache
 import pytest
 
 from agentlib.commands import main
+from agentlib.fixtures import scenario
 from agentlib.jsonvalues import INVISIBLE
 from agentlib.laboratory import scenarios as laboratory
-from agentlib.laboratory.fixtures import scenario
 from agentlib.laboratory.scenarios import run_names
 from agentlib.recordings.replay_transport import ReplayStream
 from agentlib.runtime.tools import ToolExecutor

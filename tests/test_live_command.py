@@ -13,7 +13,7 @@ from raw_http import SECRET
 
 from agentlib.commands import main
 from agentlib.faultserver.server import Reply
-from agentlib.laboratory.fixtures import capture
+from agentlib.fixtures import capture
 from agentlib.recordings.capture import Capture
 from agentlib.recordings.recorder import CUT_HERE
 from agentlib.scrubbing import REDACTED

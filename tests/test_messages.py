@@ -17,7 +17,7 @@ from wires import (
 )
 
 from agentlib import Catalog, ToolSpec, Usage
-from agentlib.errors import GateRejected, ProtocolViolation, ProviderStopped, StreamCut
+from agentlib.failures import GateRejected, ProtocolViolation, ProviderStopped, StreamCut
 from agentlib.jsonvalues import FrozenObject
 from agentlib.recordings.capture import Capture
 from agentlib.vocabulary import ReasoningDelta

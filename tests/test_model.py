@@ -8,15 +8,9 @@ from streams import KEEP_ALIVE
 from agentlib import Message
 from agentlib.assembly import Limits
 from agentlib.clock import VirtualClock
-from agentlib.errors import (
-    EncodingError,
-    IdleTimeout,
-    LimitExceeded,
-    OpenFailure,
-    ProtocolViolation,
-    StreamCut,
-)
-from agentlib.laboratory.fixtures import scenario, scenario_names, tools
+from agentlib.errors import EncodingError, OpenFailure
+from agentlib.failures import IdleTimeout, LimitExceeded, ProtocolViolation, StreamCut
+from agentlib.fixtures import scenario, scenario_names, tools
 from agentlib.model import StreamingModel, Timers
 from agentlib.recordings.replay_transport import Refusal
 from agentlib.retry import PATIENT, Opening

@@ -8,7 +8,7 @@ import pytest
 from fakes import ask, counted, events, failure_of, play, replaying
 
 from agentlib import Usage
-from agentlib.errors import (
+from agentlib.failures import (
     GateRejected,
     ObserverFailed,
     ProtocolViolation,

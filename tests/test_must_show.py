@@ -18,7 +18,7 @@ from sdk import REQUEST, model_of
 
 from agentlib import Decision, ResponseFailure, ResponseReader, user
 from agentlib.faultserver.server import Reply
-from agentlib.laboratory.fixtures import capture, capture_names, tools
+from agentlib.fixtures import capture, capture_names, tools
 from agentlib.sse import EventStreamDecoder, decode_event
 
 pytestmark = [pytest.mark.anyio, pytest.mark.parametrize("anyio_backend", ["asyncio"])]

@@ -13,17 +13,17 @@ from sdk import ask, model_of
 
 from agentlib import ResponseFailure
 from agentlib.clock import LoopClock
-from agentlib.errors import (
+from agentlib.errors import OpenFailure
+from agentlib.failures import (
     GateRejected,
     IdleTimeout,
     LimitExceeded,
-    OpenFailure,
     ProtocolViolation,
     ProviderStopped,
     StreamCut,
 )
 from agentlib.faultserver.server import HEAD, Reply
-from agentlib.laboratory.fixtures import capture
+from agentlib.fixtures import capture
 from agentlib.model import Timers
 from agentlib.retry import CONSERVATIVE, PATIENT
 from agentlib.vocabulary import Opened

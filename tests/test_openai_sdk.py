@@ -17,7 +17,7 @@ from sdk import REQUEST, given_async_client, sending, transport_to
 from agentlib import openai_transport as openai_sdk
 from agentlib.errors import OpenFailure
 from agentlib.faultserver.server import HEAD, Reply
-from agentlib.laboratory.fixtures import capture
+from agentlib.fixtures import capture
 from agentlib.openai_bodies import MAX_REFUSAL_BYTES
 from agentlib.openai_transport import OpenAITransport
 from agentlib.retry import CONSERVATIVE, PATIENT

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentlib.clock import VirtualClock
-from agentlib.errors import AgentlibError, ObserverFailed, OpenFailure, ResponseFailure, StreamCut
+from agentlib.errors import AgentlibError, OpenFailure
+from agentlib.failures import ObserverFailed, ResponseFailure, StreamCut
 from agentlib.recordings.replay_transport import Refusal
 from agentlib.retry import (
     CONSERVATIVE,

@@ -6,8 +6,8 @@ import pytest
 
 from agentlib import ToolCall, ToolResult, assistant, user
 from agentlib.assembly import Assembly
+from agentlib.fixtures import capture
 from agentlib.gate import examine, first_failure
-from agentlib.laboratory.fixtures import capture
 from agentlib.tables import MAX_CELL_CHARACTERS, table
 from workbook.pages.page import as_json, events, source, transcript
 

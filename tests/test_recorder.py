@@ -17,7 +17,7 @@ from sdk import ask, model_of
 from agentlib.errors import AgentlibError
 from agentlib.faultserver.server import Reply
 from agentlib.files import CannotWrite
-from agentlib.laboratory.fixtures import capture
+from agentlib.fixtures import capture
 from agentlib.recordings.capture import Capture
 from agentlib.recordings.recorder import CUT_HERE, Recorder
 from agentlib.scrubbing import REDACTED

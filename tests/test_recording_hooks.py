@@ -5,7 +5,7 @@ import pytest
 from raw_http import SECRET
 
 from agentlib.faultserver.server import Reply
-from agentlib.laboratory.fixtures import capture
+from agentlib.fixtures import capture
 from agentlib.recordings.capture import Capture
 from agentlib.recordings.recorder import Recorder
 

@@ -23,7 +23,7 @@ from streams import (
     unnumbered,
 )
 
-from agentlib.errors import ProtocolViolation, StreamCut
+from agentlib.failures import ProtocolViolation, StreamCut
 
 
 def nested(levels):

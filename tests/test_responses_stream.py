@@ -30,7 +30,7 @@ from streams import (
 from test_jsonvalues import json_objects
 
 from agentlib import Usage
-from agentlib.errors import ProtocolViolation, ProviderStopped, StreamCut
+from agentlib.failures import ProtocolViolation, ProviderStopped, StreamCut
 from agentlib.jsonvalues import dumps
 
 each_story = pytest.mark.parametrize("story", STORIES.values(), ids=STORIES)

@@ -7,10 +7,11 @@ import pytest
 from runs import ASKED, TOOLS, Script, says
 
 from agentlib.conversation import Usage
-from agentlib.errors import OpenFailure, StreamCut
+from agentlib.errors import OpenFailure
+from agentlib.failures import StreamCut
 from agentlib.faultserver.replies import Reply
 from agentlib.faultserver.server import LoopbackServer
-from agentlib.laboratory.fixtures import capture, tools
+from agentlib.fixtures import capture, tools
 from agentlib.model import StreamingModel
 from agentlib.openai_transport import OpenAITransport
 from agentlib.retry import RetryPolicy

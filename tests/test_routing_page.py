@@ -4,7 +4,7 @@ import pytest
 
 from agentlib.conversation import user
 from agentlib.faultserver.replies import Reply
-from agentlib.laboratory.fixtures import capture, tools
+from agentlib.fixtures import capture, tools
 from agentlib.recordings.replay_transport import Playback, Refusal
 from workbook.pages.routes import (
     Switchboard,

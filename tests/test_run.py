@@ -7,7 +7,8 @@ from runs import ASKED, TOOLS, USAGE, Script, Tools, call, host, malformed, says
 
 from agentlib.clock import VirtualClock
 from agentlib.conversation import Message, ToolResult, Usage, check_history
-from agentlib.errors import OpenFailure, StreamCut
+from agentlib.errors import OpenFailure
+from agentlib.failures import StreamCut
 from agentlib.runtime.events import BudgetWarning, Repaired, TurnStarted
 from agentlib.runtime.host import Problem
 from agentlib.runtime.limits import Prices, RunLimits

@@ -10,7 +10,7 @@ from runs import ASKED, Script, Tools, call, host, says
 
 from agentlib.clock import LoopClock, VirtualClock
 from agentlib.conversation import ToolResult, check_history
-from agentlib.laboratory.fixtures import capture
+from agentlib.fixtures import capture
 from agentlib.model import StreamingModel
 from agentlib.recordings.replay_transport import Refusal, ReplayTransport
 from agentlib.retry import RetryPolicy

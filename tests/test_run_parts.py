@@ -10,7 +10,8 @@ import pytest
 from runs import ASKED, Script, Tools, call, host, says
 
 from agentlib.conversation import Message, RejectedCall, ToolCall, ToolResult, check_history
-from agentlib.errors import AgentlibError, GateRejected
+from agentlib.errors import AgentlibError
+from agentlib.failures import GateRejected
 from agentlib.jsonvalues import FrozenObject
 from agentlib.runtime.journal import FileJournal, MemoryJournal
 from agentlib.runtime.ledger import BudgetExceeded, LedgerFailed

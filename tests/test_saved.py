@@ -10,7 +10,7 @@ import ipywidgets
 import pytest
 
 from agentlib.commands import main
-from agentlib.laboratory.fixtures import capture, capture_names
+from agentlib.fixtures import capture, capture_names
 from agentlib.recordings.capture import Capture, CaptureNotFound
 from agentlib.stepper.html_export import (
     MAX_STEPPERS,

@@ -5,8 +5,7 @@ import shutil
 import pytest
 
 from agentlib.conversation import Catalog
-from agentlib.laboratory import fixtures as scenarios
-from agentlib.laboratory.fixtures import (
+from agentlib.fixtures import (
     FixtureNotFound,
     capture,
     capture_names,
@@ -92,14 +91,14 @@ def test_an_installed_copy_brings_its_own_fixtures(tmp_path, monkeypatch):
     shutil.copytree(fixtures(), package / "_fixtures")
     strangers = tmp_path / "site-packages" / "fixtures"
     shutil.copytree(fixtures(), strangers)
-    monkeypatch.setattr(scenarios, "PACKAGE", package)
+    monkeypatch.setattr("agentlib.fixtures.PACKAGE", package)
 
     assert fixtures() == package / "_fixtures"
     assert capture("disconnect").events
 
 
 def test_a_copy_without_fixtures_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr(scenarios, "PACKAGE", tmp_path / "agentlib")
+    monkeypatch.setattr("agentlib.fixtures.PACKAGE", tmp_path / "agentlib")
 
     with pytest.raises(FixtureNotFound, match="has no fixtures"):
         capture_names()

@@ -15,7 +15,7 @@ from raw_http import SECRET
 from sdk import REQUEST, ask, model_of, sending, transport_to
 
 from agentlib import openai_transport as openai_sdk
-from agentlib.errors import (
+from agentlib.failures import (
     IdleTimeout,
     ProtocolViolation,
     ProviderStopped,
@@ -23,7 +23,7 @@ from agentlib.errors import (
     StreamCut,
 )
 from agentlib.faultserver.server import Reply
-from agentlib.laboratory.fixtures import capture
+from agentlib.fixtures import capture
 from agentlib.scrubbing import REDACTED, scrubbed
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("nothing_is_left")]

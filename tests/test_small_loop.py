@@ -3,8 +3,8 @@
 import pytest
 
 from agentlib.conversation import ToolResult, check_history, user
-from agentlib.errors import StreamCut
-from agentlib.laboratory.fixtures import capture, scenario
+from agentlib.failures import StreamCut
+from agentlib.fixtures import capture, scenario
 from workbook.pages.project import Project
 from workbook.pages.small_loop import RecordedModel, ScriptedModel, run, said, wants
 

@@ -3,7 +3,7 @@
 import pytest
 
 from agentlib.errors import OpenFailure
-from agentlib.laboratory.fixtures import capture
+from agentlib.fixtures import capture
 from agentlib.recordings.replay_transport import Playback, Refusal
 from workbook.pages.continuations import item_name, talk
 from workbook.pages.input_rules import objection

@@ -8,7 +8,7 @@ import pytest
 from runs import ASKED, Script, call, host, malformed, says
 
 from agentlib.clock import VirtualClock
-from agentlib.laboratory.fixtures import capture
+from agentlib.fixtures import capture
 from agentlib.recordings.replay_transport import Refusal
 from agentlib.runtime.limits import Prices, RunLimits
 from agentlib.runtime.loop import Run

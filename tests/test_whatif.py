@@ -7,7 +7,7 @@ import ipywidgets
 import pytest
 import traitlets
 
-from agentlib.laboratory.fixtures import capture, tools
+from agentlib.fixtures import capture, tools
 from agentlib.recordings import edits as edits_module
 from agentlib.recordings.capture import Capture
 from agentlib.stepper.replay import Replay

@@ -16,7 +16,7 @@ from agentlib.attack.apis import Api
 from agentlib.attack.scenarios import GOOD_CALL, Scenario
 from agentlib.attack.settings import Settings
 from agentlib.jsonvalues import one_line, printable, shorten
-from agentlib.stepper.trace import plural
+from agentlib.wording import plural
 
 Verdict: TypeAlias = Literal[
     "safe", "ran", "ran altered", "answered", "hung", "crashed", "retried", "skipped"

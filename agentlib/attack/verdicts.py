@@ -15,7 +15,7 @@ from agentlib.attack.run_command import Ended
 from agentlib.attack.scenarios import GOOD_CALL, USAGE_TWICE, Scenario
 from agentlib.jsonvalues import one_line, shorten
 from agentlib.probe import Execution
-from agentlib.stepper.trace import plural
+from agentlib.wording import plural
 
 _ADDRESSES = "OPENAI_BASE_URL (or ANTHROPIC_BASE_URL)"
 _NUMBERS = re.compile(r"\d+(?:[,_]\d{3})*")

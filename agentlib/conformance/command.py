@@ -18,7 +18,7 @@ from agentlib.conformance.trials import Maker, maker
 from agentlib.errors import AgentlibError
 from agentlib.files import CannotWrite, check_writable
 from agentlib.jsonvalues import printable
-from agentlib.stepper.trace import plural
+from agentlib.wording import plural
 
 EXIT_HELD, EXIT_BROKEN, EXIT_USAGE = 0, 1, 2
 

@@ -14,9 +14,9 @@ from agentlib.conformance.dialects.registry import DIALECTS
 from agentlib.conformance.mutations import KINDS, Harm, kind_of
 from agentlib.conformance.script import Story
 from agentlib.conformance.trials import VERDICTS, Verdict
-from agentlib.jsonvalues import printable, shorten
+from agentlib.jsonvalues import printable
 from agentlib.recordings.capture import Capture
-from agentlib.stepper.trace import plural
+from agentlib.wording import plural, short_line
 
 # How many examples a report keeps, and how many it shows.
 MAX_KEPT = 20
@@ -24,7 +24,6 @@ MAX_SHOWN = 3
 # How many events of a leak's stream are shown; the capture has them all.
 MAX_EVENTS = 40
 WIDTH = 90
-MAX_SHOWN_CHARACTERS = 160
 # The reason where a dialect's law gives none: no single harm can do it.
 AGREEING = "harms to several events agree with one another"
 
@@ -78,7 +77,7 @@ class Dead:
         return Capture.from_events(self.events, f"unharmed, {self.story.name}")
 
     def __repr__(self) -> str:
-        return f"{self.story.name}, told as {self.framing}: {_short(self.why)}"
+        return f"{self.story.name}, told as {self.framing}: {short_line(self.why)}"
 
 
 @dataclass(repr=False)
@@ -202,7 +201,7 @@ def _leak_lines(leak: Leak) -> Iterator[str]:
     for harm in leak.harms:
         yield from _wrapped(f"harm      {KINDS[harm.kind]}: {harm.act} ({harm.place})", "    ")
     place = f"event {leak.at}" if leak.at <= len(leak.events) else "the end"
-    yield from _wrapped(f"released  at {place}: {_short(calls_told(leak.released))}", "    ")
+    yield from _wrapped(f"released  at {place}: {short_line(calls_told(leak.released))}", "    ")
     yield from _wrapped(f"wrong     {leak.why}", "    ")
     show = "shows" if len(leak.events) == 1 else "show"
     yield f"    smallest  {plural(len(leak.events), 'event')} that {show} it:"
@@ -215,10 +214,6 @@ def _leak_lines(leak: Leak) -> Iterator[str]:
 def calls_told(calls: Iterable[tuple[str, str, str]]) -> str:
     """Return calls, each with its ID, its name and its arguments, in one line."""
     return "; ".join(" ".join(call) for call in calls) or "no call"
-
-
-def _short(text: str) -> str:
-    return printable(shorten(" ".join(text.split()), MAX_SHOWN_CHARACTERS))
 
 
 def _wrapped(text: str, indent: str, further: str = "") -> list[str]:

@@ -12,11 +12,11 @@ from agentlib.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from agentlib.decisions.attempts import Attempts as Attempts
-    from agentlib.decisions.attempts import DecisionAttempt as DecisionAttempt
     from agentlib.decisions.client import ModelClient as ModelClient
     from agentlib.decisions.context import DecisionContext as DecisionContext
     from agentlib.decisions.context import DecisionTool as DecisionTool
     from agentlib.decisions.context import Observation as Observation
+    from agentlib.decisions.failures import DecisionAttempt as DecisionAttempt
     from agentlib.decisions.model import AskUser as AskUser
     from agentlib.decisions.model import DecisionRetryNote as DecisionRetryNote
     from agentlib.decisions.model import DecisionUsage as DecisionUsage
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 __all__, __getattr__ = lazy_exports(
     __name__,
     {
-        ".attempts": ("Attempts", "DecisionAttempt"),
+        ".attempts": ("Attempts",),
+        ".failures": ("DecisionAttempt",),
         ".client": ("ModelClient",),
         ".context": ("DecisionContext", "DecisionTool", "Observation"),
         ".model": (

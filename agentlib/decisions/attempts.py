@@ -16,22 +16,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from agentlib.decisions.context import DecisionContext
-from agentlib.decisions.model import DecisionRetryNote, DecisionUsage, ModelDecision
-from agentlib.decisions.prompt import build_request, tell
-from agentlib.errors import (
+from agentlib.decisions.failures import (
+    DecisionAttempt,
     DecisionFailure,
     DecisionParseError,
     EmptyResponseError,
+    Result,
     StreamingUnsupportedError,
     TransportError,
 )
+from agentlib.decisions.model import DecisionRetryNote, DecisionUsage, ModelDecision
+from agentlib.decisions.prompt import build_request, tell
 from agentlib.providers.requests import MAX_OUTPUT_TOKENS
 from agentlib.retry import PATIENT
-
-Result: TypeAlias = Literal["decision", "parse", "transport", "empty", "capability"]
 
 RESULTS: dict[type[DecisionFailure], Result] = {
     DecisionParseError: "parse",
@@ -39,25 +39,6 @@ RESULTS: dict[type[DecisionFailure], Result] = {
     EmptyResponseError: "empty",
     StreamingUnsupportedError: "capability",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class DecisionAttempt:
-    """One request of a decision, and what came of it.
-
-    `told` is what its last message tells the model of an earlier reply, empty where it tells
-    nothing. `reason` says what was wrong, or what was decided; `excerpt` how a refused reply
-    began. `wait` is the seconds before the next request, None where there is none.
-    """
-
-    number: int
-    result: Result
-    reason: str
-    usage: DecisionUsage
-    streamed: bool = False
-    told: str = ""
-    excerpt: str = ""
-    wait: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from agentlib.assembly import Limits
 from agentlib.blocking import run_blocking
 from agentlib.clock import BlockingClock, Clock, LoopClock
-from agentlib.decisions.attempts import Attempts, DecisionAttempt, Rules
+from agentlib.decisions.attempts import Attempts, Rules
 from agentlib.decisions.client import ModelClient
 from agentlib.decisions.context import DecisionContext
+from agentlib.decisions.failures import DecisionAttempt, DecisionFailure, StreamingUnsupportedError
 from agentlib.decisions.model import ModelDecision
 from agentlib.decisions.reading import (
     Seen,
@@ -30,13 +31,8 @@ from agentlib.decisions.reading import (
     without_secret,
 )
 from agentlib.decisions.streaming import WatchedTransport
-from agentlib.errors import (
-    DecisionFailure,
-    IdleTimeout,
-    OpenFailure,
-    ResponseFailure,
-    StreamingUnsupportedError,
-)
+from agentlib.errors import OpenFailure
+from agentlib.failures import IdleTimeout, ResponseFailure
 from agentlib.model import StreamingModel, Timers
 from agentlib.openai_transport import OpenAITransport, make_client, make_sync_client
 from agentlib.openai_whole import Opened, WholeReply, ask_whole, awaited, blocking

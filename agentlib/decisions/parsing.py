@@ -12,8 +12,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from agentlib.decisions.context import DecisionContext, problems
+from agentlib.decisions.failures import DecisionParseError
 from agentlib.decisions.model import ModelDecision, ToolCall, excerpt
-from agentlib.errors import DecisionParseError
 from agentlib.jsonvalues import JSON_NAMES, StrictJSONError, strict_loads
 
 # A decision holds one call or one answer; what is longer is a runaway.

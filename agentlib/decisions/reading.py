@@ -22,21 +22,23 @@ from typing import Any
 from agentlib.assembly import Decision, Limits
 from agentlib.conversation import RejectedCall, ToolCall
 from agentlib.decisions.context import RESERVED, DecisionContext
-from agentlib.decisions.model import DecisionUsage, ModelDecision, excerpt
-from agentlib.decisions.parsing import decision_of, parse_decision
-from agentlib.errors import (
+from agentlib.decisions.failures import (
     DecisionFailure,
     DecisionParseError,
     EmptyResponseError,
+    StreamingUnsupportedError,
+    TransportError,
+)
+from agentlib.decisions.model import DecisionUsage, ModelDecision, excerpt
+from agentlib.decisions.parsing import decision_of, parse_decision
+from agentlib.errors import OpenFailure
+from agentlib.failures import (
     GateRejected,
     LimitExceeded,
-    OpenFailure,
     ProtocolViolation,
     ProviderStopped,
     ResponseFailure,
     StreamCut,
-    StreamingUnsupportedError,
-    TransportError,
 )
 from agentlib.jsonvalues import StrictJSONError, loads_unique, quote, thaw
 from agentlib.openai_transport import BLANK

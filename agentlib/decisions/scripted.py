@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from copy import copy
 from typing import Any, TypeAlias
 
-from agentlib.decisions.attempts import Attempts, DecisionAttempt, Rules
+from agentlib.decisions.attempts import Attempts, Rules
 from agentlib.decisions.client import ModelClient
 from agentlib.decisions.context import DecisionContext
+from agentlib.decisions.failures import DecisionAttempt, DecisionFailure
 from agentlib.decisions.model import DecisionUsage, ModelDecision
 from agentlib.decisions.parsing import parse_decision
-from agentlib.errors import DecisionFailure
 
 Reply: TypeAlias = str | bytes | ModelDecision | DecisionFailure
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agentlib.decisions.reading import Seen
-from agentlib.errors import ProtocolViolation, ResponseFailure
+from agentlib.failures import ProtocolViolation, ResponseFailure
 from agentlib.openai_transport import EVENT_STREAM, OpenAITransport, SDKStream
 from agentlib.openai_whole import MAX_BODY_BYTES, WholeReply
 

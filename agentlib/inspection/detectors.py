@@ -13,7 +13,7 @@ from itertools import pairwise
 from agentlib.inspection.observations import Native, Seen, objects, record, text, whole
 from agentlib.jsonvalues import StrictJSONError, join_surrogates, quote, same_text, strict_loads
 from agentlib.recordings.capture import CUT_BY_NEXT
-from agentlib.stepper.trace import plural
+from agentlib.wording import plural
 
 Sight = str | None
 SHORT = frozenset(

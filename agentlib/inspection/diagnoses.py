@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 from agentlib.conversation import Catalog
-from agentlib.errors import ResponseFailure
+from agentlib.failures import ResponseFailure
 from agentlib.inspection import detectors as found
 from agentlib.inspection.observations import Seen
 from agentlib.providers.registry import PROVIDERS

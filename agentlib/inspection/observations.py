@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from agentlib.errors import ResponseFailure
+from agentlib.failures import ResponseFailure
 from agentlib.gate import Evidence, Finding
 from agentlib.recordings.events import CapturedResponse
 

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, Literal, TextIO, cast
 
 from agentlib.conversation import Catalog, ToolCall, Usage
-from agentlib.errors import AgentlibError, CatalogError, ResponseFailure, UnknownFlag
+from agentlib.errors import AgentlibError, CatalogError, UnknownFlag
+from agentlib.failures import ResponseFailure
 from agentlib.gate import CHECKS, Finding
 from agentlib.inspection.diagnoses import Diagnosed, diagnose_reading, read_response
 from agentlib.jsonvalues import (
@@ -44,7 +45,7 @@ from agentlib.stepper.html_export import (
     shown_name,
 )
 from agentlib.stepper.replay import captured_catalog
-from agentlib.stepper.trace import plural
+from agentlib.wording import plural
 
 EXIT_RELEASED, EXIT_REJECTED, EXIT_USAGE = 0, 1, 2
 MAX_SHOWN_TEXT = 400

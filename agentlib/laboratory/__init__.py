@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 from agentlib.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from agentlib.laboratory.fixtures import capture as capture
-    from agentlib.laboratory.fixtures import scenario as scenario
-    from agentlib.laboratory.fixtures import tools as tools
+    from agentlib.fixtures import capture as capture
+    from agentlib.fixtures import scenario as scenario
+    from agentlib.fixtures import tools as tools
     from agentlib.laboratory.scenarios import play as play
     from agentlib.laboratory.scenarios import run_names as run_names
 
 __all__, __getattr__ = lazy_exports(
     __name__,
     {
-        ".fixtures": ("capture", "scenario", "tools"),
+        "agentlib.fixtures": ("capture", "scenario", "tools"),
         ".scenarios": ("play", "run_names"),
     },
 )

@@ -30,7 +30,7 @@ from agentlib.runtime.outcomes import Finished, Outcome
 from agentlib.runtime.tools import ToolExecutor, catalog
 from agentlib.runtime.workspace import Workspace
 from agentlib.scrubbing import scrubbed
-from agentlib.stepper.trace import plural
+from agentlib.wording import plural
 
 EXIT_ANSWERED, EXIT_FAILED, EXIT_USAGE = 0, 1, 2
 WARNING = "This sends the fixture project to {where} as model {model}, and can cost money."

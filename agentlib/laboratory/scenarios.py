@@ -16,9 +16,9 @@ import anyio
 
 from agentlib.clock import VirtualClock
 from agentlib.conversation import user
-from agentlib.errors import AgentlibError, ResponseFailure
-from agentlib.jsonvalues import dumps, printable, quote
-from agentlib.laboratory.fixtures import (
+from agentlib.errors import AgentlibError
+from agentlib.failures import ResponseFailure
+from agentlib.fixtures import (
     FixtureNotFound,
     Scenario,
     Turn,
@@ -26,6 +26,7 @@ from agentlib.laboratory.fixtures import (
     scenario_names,
     tools,
 )
+from agentlib.jsonvalues import dumps, printable, quote
 from agentlib.model import StreamingModel
 from agentlib.recordings.replay_transport import Playback, Refusal, ReplayTransport, Scripted
 from agentlib.retry import Opening
@@ -44,7 +45,6 @@ from agentlib.runtime.loop import Run
 from agentlib.runtime.outcomes import Exhausted, Outcome, ProviderFailed
 from agentlib.runtime.tools import ToolExecutor
 from agentlib.runtime.workspace import Workspace
-from agentlib.stepper.trace import plural
 from agentlib.vocabulary import (
     Completed,
     Opened,
@@ -57,6 +57,7 @@ from agentlib.vocabulary import (
     ToolArgsDone,
     ToolStart,
 )
+from agentlib.wording import plural
 
 TASK = "The test fails. Find the bug in calculator.py, repair it, and run the test."
 

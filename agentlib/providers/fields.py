@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from agentlib.errors import ProtocolViolation
+from agentlib.failures import ProtocolViolation
 from agentlib.jsonvalues import quote
 
 Native: TypeAlias = Mapping[str, Any]

@@ -13,7 +13,8 @@ from typing import Any, TypeAlias
 import anyio.lowlevel
 
 from agentlib.clock import Clock
-from agentlib.errors import OpenFailure, ProtocolViolation, StreamCut
+from agentlib.errors import OpenFailure
+from agentlib.failures import ProtocolViolation, StreamCut
 from agentlib.recordings.events import CapturedResponse
 
 

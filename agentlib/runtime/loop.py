@@ -18,7 +18,8 @@ import anyio
 from agentlib.assembly import Decision
 from agentlib.clock import Clock, LoopClock
 from agentlib.conversation import Catalog, Entry, Message, ToolCall, ToolResult, user
-from agentlib.errors import AgentlibError, EncodingError, OpenFailure, ResponseFailure
+from agentlib.errors import AgentlibError, EncodingError, OpenFailure
+from agentlib.failures import ResponseFailure
 from agentlib.jsonvalues import dumps, thaw
 from agentlib.runtime.batch import Batch
 from agentlib.runtime.call_ids import renumbered, renumbered_rejected

@@ -16,7 +16,8 @@ import anyio
 from agentlib.assembly import Decision
 from agentlib.clock import Expired
 from agentlib.conversation import NativeTurn, ToolCall, Usage
-from agentlib.errors import EncodingError, OpenFailure, ResponseFailure
+from agentlib.errors import EncodingError, OpenFailure
+from agentlib.failures import ResponseFailure
 from agentlib.jsonvalues import dumps, has_surrogate, quote, visible
 from agentlib.runtime.execution import RunsIn
 from agentlib.runtime.host import Problem

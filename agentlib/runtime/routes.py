@@ -17,7 +17,8 @@ import anyio.to_thread
 
 from agentlib.assembly import Decision
 from agentlib.conversation import Catalog, Entry, Usage
-from agentlib.errors import AgentlibError, OpenFailure, ResponseFailure
+from agentlib.errors import AgentlibError, OpenFailure
+from agentlib.failures import ResponseFailure
 from agentlib.runtime.ledger import Ledger, LedgerFailed
 from agentlib.runtime.limits import Prices
 

@@ -27,8 +27,9 @@ from agentlib.recordings.events import CapturedResponse
 from agentlib.stepper.frame import where
 from agentlib.stepper.hasty import HastyAction
 from agentlib.stepper.replay import Replay, captured_catalog
-from agentlib.stepper.trace import Trace, plural
+from agentlib.stepper.trace import Trace
 from agentlib.tables import Cell, Table, scrollable
+from agentlib.wording import plural
 
 # A longer stream is drawn with several events to a character.
 MAX_BAR_CHARACTERS = 60

@@ -23,8 +23,8 @@ from agentlib.stepper.trace import (
     GateState,
     Trace,
     TracedBuffer,
-    plural,
 )
+from agentlib.wording import plural
 
 # A text form is read by a person: of a longer buffer it shows the newest part.
 MAX_SHOWN_CHARACTERS = 400

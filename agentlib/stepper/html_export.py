@@ -26,7 +26,7 @@ from agentlib.stepper.frame import MAX_NAME_CHARACTERS, Frame, verdict_line
 from agentlib.stepper.front_end import SAVED_SCRIPT, deflated, front_script, front_style, read_front
 from agentlib.stepper.payload import to_wire
 from agentlib.stepper.replay import Replay
-from agentlib.stepper.trace import plural
+from agentlib.wording import plural
 
 # A page of more steppers would be slow to open, and nobody looks at them all.
 MAX_STEPPERS = 24

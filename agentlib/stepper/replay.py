@@ -12,7 +12,8 @@ from typing import TypeAlias
 
 from agentlib.assembly import Decision, Limits
 from agentlib.conversation import Catalog
-from agentlib.errors import CatalogError, ResponseFailure
+from agentlib.errors import CatalogError
+from agentlib.failures import ResponseFailure
 from agentlib.providers.registry import PROVIDERS
 from agentlib.recordings.capture import Capture
 from agentlib.recordings.edits import chain

@@ -20,7 +20,7 @@ from typing import NamedTuple, TypeAlias
 
 from agentlib.assembly import Decision, Limits
 from agentlib.conversation import Catalog
-from agentlib.errors import ResponseFailure
+from agentlib.failures import ResponseFailure
 from agentlib.gate import Finding
 from agentlib.jsonvalues import SURROGATE, SURROGATE_PAIR, has_surrogate, join_surrogates, visible
 from agentlib.providers.fields import Native
@@ -43,6 +43,7 @@ from agentlib.vocabulary import (
     ToolArgsDone,
     ToolStart,
 )
+from agentlib.wording import plural
 
 # What an event is to the reader of a trace; the stepper draws each with a colour and a shape.
 LIFECYCLE, TEXT, ARGUMENTS, DONE, COMPLETED, STOPPED, OTHER, NOT_READ = range(8)
@@ -360,11 +361,6 @@ class _Builder:
         unread = self.reader.unread
         late = [f"{plural(unread, 'event')} after the end of the response, not read"]
         return [*self.response.notes, *self.reader.notes, *(late if unread else [])]
-
-
-def plural(count: int, word: str, several: str = "") -> str:
-    """Return the count and the word, which becomes `several` (an s more) where not just one."""
-    return f"{count:,} {word}" if count == 1 else f"{count:,} {several or f'{word}s'}"
 
 
 def shown(text: str, lengths: Iterable[int]) -> tuple[str, array[int]]:

@@ -13,8 +13,8 @@ from functools import cached_property
 from typing import Any
 
 from agentlib.errors import AgentlibError
+from agentlib.fixtures import capture as fixture
 from agentlib.jsonvalues import has_surrogate, quote, visible
-from agentlib.laboratory.fixtures import capture as fixture
 from agentlib.recordings.capture import Capture
 from agentlib.recordings.edits import PLACES, REASONS, Edit, EditError, chain
 from agentlib.stepper.frame import verdict_line, where

@@ -17,7 +17,7 @@ import traitlets
 
 from agentlib.assembly import Decision, Limits
 from agentlib.conversation import Catalog
-from agentlib.errors import ResponseFailure
+from agentlib.failures import ResponseFailure
 from agentlib.recordings.capture import Capture
 from agentlib.recordings.edits import Edit, EditError
 from agentlib.stepper.frame import Frame

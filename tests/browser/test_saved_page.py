@@ -2,7 +2,7 @@
 
 import pytest
 
-from agentlib.laboratory.fixtures import capture
+from agentlib.fixtures import capture
 from agentlib.recordings.capture import Capture
 from agentlib.stepper.html_export import SavedStepper, of_capture, save_page
 from agentlib.stepper.replay import Replay

@@ -5,7 +5,7 @@ from pathlib import Path
 import ipywidgets
 import pytest
 
-from agentlib.laboratory.fixtures import capture
+from agentlib.fixtures import capture
 from agentlib.recordings.capture import Capture
 from agentlib.stepper.html_export import data
 from agentlib.stepper.widget import Stepper

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from agentlib.assembly import Decision
 from agentlib.conversation import Catalog, Entry, check_history, user
 from agentlib.errors import EncodingError
-from agentlib.laboratory.fixtures import capture
+from agentlib.fixtures import capture
 from agentlib.recordings.capture import Capture
-from agentlib.stepper.trace import plural
+from agentlib.wording import plural
 from workbook.grading.grader import Exercise, Outcome, Trial, Wrong, listed
 from workbook.pages.compose import composed
 from workbook.pages.project import Project

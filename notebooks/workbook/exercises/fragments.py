@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from typing import Any
 
-from agentlib.laboratory.fixtures import capture
+from agentlib.fixtures import capture
 from agentlib.recordings.capture import Capture
 from workbook.grading.grader import Exercise, Outcome, Trial, Wrong
 from workbook.pages.compose import composed

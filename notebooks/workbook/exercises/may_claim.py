@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agentlib.runtime.execution import Execution, Status
-from agentlib.stepper.trace import plural
+from agentlib.wording import plural
 from workbook.grading.grader import Exercise, Outcome, Trial, Wrong
 from workbook.pages.small_loop import wants
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from agentlib.conversation import Usage
 from agentlib.runtime.ledger import Row
-from agentlib.stepper.trace import plural
+from agentlib.wording import plural
 from workbook.grading.grader import Exercise, Outcome, Trial, Wrong
 
 FITS = "What was spent and this attempt are within the limit together."

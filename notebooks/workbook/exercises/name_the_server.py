@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from agentlib.laboratory.fixtures import capture, fixtures
+from agentlib.fixtures import capture, fixtures
 from agentlib.recordings.capture import Capture
 from workbook.grading.grader import Exercise, Outcome, Trial, Wrong
 from workbook.pages.recordings import recording

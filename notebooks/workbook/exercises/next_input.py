@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, TypeAlias
 
+from agentlib.fixtures import capture
 from agentlib.jsonvalues import thaw
-from agentlib.laboratory.fixtures import capture
 from workbook.grading.grader import Exercise, Outcome, Trial, Wrong
 from workbook.pages.continuations import item_name
 from workbook.pages.input_rules import objection

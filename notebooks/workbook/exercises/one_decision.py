@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple
 
-from agentlib.errors import (
+from agentlib.decisions.failures import (
     DecisionFailure,
     DecisionParseError,
     EmptyResponseError,

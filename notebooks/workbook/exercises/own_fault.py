@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from agentlib.laboratory.fixtures import capture, tools
+from agentlib.fixtures import capture, tools
 from agentlib.recordings.capture import Capture
 from agentlib.recordings.edits import EditError
 from agentlib.stepper.replay import Replay

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from agentlib.conversation import Entry, Message, ToolCall, ToolResult, assistant, user
 from agentlib.jsonvalues import dumps
-from agentlib.stepper.trace import plural
+from agentlib.wording import plural
 from workbook.grading.grader import Exercise, Outcome, Trial, Wrong, listed
 from workbook.pages.small_loop import wants
 

@@ -22,9 +22,10 @@ from agentlib.conformance.script import (
 from agentlib.conformance.trials import Maker, Outcome, judge, maker, run
 from agentlib.providers.fields import TranslatorOptions
 from agentlib.vocabulary import Event
+from agentlib.wording import short_line
 from workbook.grading.grader import Exercise, Trial, Wrong
 from workbook.grading.grader import Outcome as Returned
-from workbook.grading.verdict import Verdict, shorten
+from workbook.grading.verdict import Verdict
 
 TALLY = DIALECTS["tally"]
 PLAIN, TURNS = TALLY.harmed
@@ -167,10 +168,10 @@ def _shown(returned: Returned) -> str:
     if outcome is None:
         return returned.shown
     if outcome.calls is None:
-        return f"refused: {shorten(outcome.refused)}" if outcome.refused else "released nothing"
+        return f"refused: {short_line(outcome.refused)}" if outcome.refused else "released nothing"
     calls = ", ".join(f"{name} {arguments}" for _, name, arguments in outcome.calls)
     said = f" and the text {outcome.text!r}" if outcome.text else ""
-    return f"released {shorten(calls) or 'no call'}{said} at event {outcome.at}"
+    return f"released {short_line(calls) or 'no call'}{said} at event {outcome.at}"
 
 
 def _trials() -> Iterator[Trial]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from agentlib.errors import AgentlibError, GateRejected, IdleTimeout, OpenFailure, StreamCut
+from agentlib.errors import AgentlibError, OpenFailure
+from agentlib.failures import GateRejected, IdleTimeout, StreamCut
 from agentlib.retry import PATIENT
 from workbook.grading.grader import Exercise, Outcome, Trial, Wrong
 

@@ -21,7 +21,8 @@ from typing import Any, NamedTuple
 
 from agentlib.jsonvalues import visible
 from agentlib.recordings.capture import Capture
-from workbook.grading.verdict import Hint, Hints, Verdict, shorten
+from agentlib.wording import short_line
+from workbook.grading.verdict import Hint, Hints, Verdict
 from workbook.progress_file import keep
 
 # A trial takes a millisecond; a function that takes this long does not end.
@@ -117,7 +118,7 @@ class Exercise:
                     where=f"{trial.stream}, {trial.place}",
                     expected=wrong.expected,
                     seen=f"{wrong.seen or outcome.shown}{line}",
-                    printed=shorten(printed.strip()),
+                    printed=short_line(printed.strip()),
                     held=number,
                     capture=trial.capture,
                     event=trial.event,
@@ -190,7 +191,7 @@ def attempt(
 
 def _said(form: Callable[[Any], str], value: object) -> str:
     try:
-        return shorten(form(value))
+        return short_line(form(value))
     except Exception:  # noqa: BLE001 - what the reader made may not even have a form
         return f"something of type {type(value).__name__} that cannot be shown"
 

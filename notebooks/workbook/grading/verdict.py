@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from agentlib.jsonvalues import printable
 from agentlib.recordings.capture import Capture
-from agentlib.stepper.trace import plural
 from agentlib.tables import Cell, Table
+from agentlib.wording import plural
 
 if TYPE_CHECKING:
     from agentlib.stepper.frame import Frame
 
-MAX_SHOWN_CHARACTERS = 160
 WIDTH = 88
 _INDENT = " " * 13
 
@@ -145,9 +144,3 @@ class Hints:
 
     def _repr_html_(self) -> str:
         return "".join(hint._repr_html_() for hint in self.hints)
-
-
-def shorten(text: str, limit: int = MAX_SHOWN_CHARACTERS) -> str:
-    """Return untrusted text fit to be shown in one line: bounded, with nothing invisible."""
-    line = " ".join(text.split())
-    return printable(line if len(line) <= limit else f"{line[: limit - 1]}…")

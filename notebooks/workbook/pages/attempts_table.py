@@ -10,11 +10,11 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from agentlib.decisions.attempts import DecisionAttempt
+from agentlib.decisions.failures import DecisionAttempt
 from agentlib.decisions.model import DecisionUsage
 from agentlib.jsonvalues import printable
-from agentlib.stepper.trace import plural
 from agentlib.tables import Cell, Table, scrollable
+from agentlib.wording import plural
 from workbook.pages.run_trace import seconds
 
 COLUMN_CHARACTERS = 30

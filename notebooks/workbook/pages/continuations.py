@@ -9,11 +9,11 @@ from typing import Any
 from agentlib.assembly import Decision
 from agentlib.clock import VirtualClock
 from agentlib.conversation import Entry, ToolCall, ToolResult, Usage, user
-from agentlib.laboratory.fixtures import tools, workspace_files
+from agentlib.fixtures import tools, workspace_files
 from agentlib.model import StreamingModel
 from agentlib.recordings.replay_transport import Refusal, ReplayTransport, Scripted
 from agentlib.runtime.continuation import ContinuingModel
-from agentlib.stepper.trace import plural
+from agentlib.wording import plural
 
 QUESTION = user("The test of add() fails. Why?")
 

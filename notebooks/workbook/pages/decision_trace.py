@@ -13,9 +13,8 @@ import anyio.lowlevel
 import anyio.to_thread
 
 from agentlib.clock import Timer
-from agentlib.decisions.attempts import DecisionAttempt, Result
+from agentlib.decisions.failures import DecisionAttempt, DecisionFailure, Result
 from agentlib.decisions.openai_client import ClientConfig, OpenAIModelClient
-from agentlib.errors import DecisionFailure
 from agentlib.faultserver.server import LoopbackServer
 from agentlib.model import Timers
 from workbook.pages.decision_replies import CONTEXT

@@ -10,7 +10,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from agentlib.laboratory.fixtures import capture
+from agentlib.fixtures import capture
 from agentlib.recordings.capture import Capture
 
 Native: TypeAlias = dict[str, Any]

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from agentlib.clock import VirtualClock
 from agentlib.conversation import user
 from agentlib.errors import AgentlibError
-from agentlib.laboratory.fixtures import tools
+from agentlib.fixtures import tools
 from agentlib.model import StreamingModel, Timers
 from agentlib.recordings.replay_transport import ReplayTransport, Scripted
 from agentlib.retry import CONSERVATIVE, Opening, RetryPolicy
-from agentlib.stepper.trace import plural
+from agentlib.wording import plural
 
 
 @dataclass(frozen=True, repr=False)

@@ -18,8 +18,8 @@ from agentlib.conversation import Entry, Message
 from agentlib.jsonvalues import dumps, printable, thaw
 from agentlib.recordings.capture import Capture
 from agentlib.stepper.labels import fragment, label
-from agentlib.stepper.trace import plural
 from agentlib.tables import Table, bounded, table
+from agentlib.wording import plural
 
 
 @dataclass(frozen=True, repr=False)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from agentlib.conversation import Catalog, ToolCall, ToolResult
-from agentlib.laboratory.fixtures import tools, workspace_files
+from agentlib.fixtures import tools, workspace_files
 from agentlib.runtime.testrun import TEST_SECONDS, run_tests
 from agentlib.runtime.workspace import ToolError
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
+from agentlib.fixtures import FixtureNotFound, fixtures
 from agentlib.inspection.diagnoses import Diagnosed, diagnose
-from agentlib.laboratory.fixtures import FixtureNotFound, fixtures
 from agentlib.recordings.capture import Capture
 from agentlib.stepper.replay import captured_catalog
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from agentlib.conversation import user
 from agentlib.faultserver.replies import Reply
 from agentlib.faultserver.server import LoopbackServer
-from agentlib.laboratory.fixtures import tools
+from agentlib.fixtures import tools
 from agentlib.laboratory.scenarios import TASK, ended, failure_of
 from agentlib.model import StreamingModel
 from agentlib.openai_transport import OpenAITransport, Tee
@@ -21,7 +21,7 @@ from agentlib.runtime.loop import Run
 from agentlib.runtime.outcomes import Outcome
 from agentlib.runtime.tools import ToolExecutor
 from agentlib.runtime.workspace import Workspace
-from agentlib.stepper.trace import plural
+from agentlib.wording import plural
 
 # The server looks at no key; the SDK insists on one.
 NO_KEY = "sk-rehearsal"

@@ -20,7 +20,7 @@ from agentlib.conversation import user
 from agentlib.errors import AgentlibError
 from agentlib.faultserver.replies import Reply
 from agentlib.faultserver.server import LoopbackServer
-from agentlib.laboratory.fixtures import tools
+from agentlib.fixtures import tools
 from agentlib.model import StreamingModel
 from agentlib.openai_transport import OpenAITransport
 from agentlib.recordings.replay_transport import ReplayTransport, Scripted

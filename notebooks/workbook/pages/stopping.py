@@ -18,7 +18,7 @@ import anyio.to_thread
 
 from agentlib.assembly import Decision
 from agentlib.conversation import Catalog, Entry, ToolCall, ToolResult, user
-from agentlib.laboratory.fixtures import tools
+from agentlib.fixtures import tools
 from agentlib.retry import NativeStream
 from agentlib.runtime.execution import Execution, Executor, RunsIn
 from agentlib.runtime.host import Host

@@ -9,7 +9,7 @@ import json
 from dataclasses import dataclass, replace
 from typing import Any
 
-from agentlib.decisions.attempts import Result
+from agentlib.decisions.failures import Result
 from agentlib.faultserver.replies import Reply
 from agentlib.tables import Table, table
 from workbook.pages.decision_replies import EDIT, USAGE, as_json, events, streamed, whole

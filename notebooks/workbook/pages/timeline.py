@@ -13,8 +13,8 @@ from itertools import groupby
 
 from agentlib.runtime.limits import RunLimits
 from agentlib.runtime.outcomes import Outcome
-from agentlib.stepper.trace import plural
 from agentlib.tables import Cell, Table, scrollable
+from agentlib.wording import plural
 from workbook.pages.run_trace import Kind, Row, RunRecorder, Segment, seconds, told_of
 
 BAR_CHARACTERS = 40

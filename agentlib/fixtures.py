@@ -19,7 +19,7 @@ from agentlib.errors import AgentlibError
 from agentlib.jsonvalues import strict_loads
 from agentlib.recordings.capture import Capture
 
-PACKAGE = Path(__file__).resolve().parents[1]
+PACKAGE = Path(__file__).resolve().parent
 
 
 class FixtureNotFound(AgentlibError):
