@@ -37,7 +37,7 @@ returns the events of agentlib.vocabulary: it is then tried before the shared as
 
 Which API it reads is said by --provider, or by the attribute `provider` of CLASS.
 
-Exit status: 0 nothing leaked and everything unharmed was released, 1 it leaks or is dead, 2 usage.
+Exit status: 0 nothing leaked and everything intact was released, 1 it leaks or is dead, 2 usage.
 """
 
 
@@ -151,8 +151,9 @@ def _add_check(commands: Any) -> None:
     command = commands.add_parser(
         "check",
         help="try an adapter of your own on the contract: hostile streams without number",
-        description="Tell stories to an adapter in every framing of an API, harm the streams in "
-        "every way,\nand report what it released that it must not, each with the smallest stream.",
+        description="Send scripted responses to an adapter in every framing of an API, mutate the "
+        "streams in every\nway, and report what it released that it must not, each with the "
+        "smallest stream.",
         epilog=ADAPTER,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

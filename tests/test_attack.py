@@ -18,9 +18,9 @@ from raw_http import leaving_nothing
 from agentlib import ResponseFailure, ResponseReader, probe
 from agentlib.attack.apis import APIS
 from agentlib.attack.arguments import make_target
-from agentlib.attack.mutations import tell
+from agentlib.attack.mutations import encode
 from agentlib.attack.scenarios import HOSTILE, SCENARIOS
-from agentlib.attack.serialize import as_stream, dress
+from agentlib.attack.serialize import as_served, as_stream
 from agentlib.attack.settings import Settings
 from agentlib.inspection.diagnoses import diagnose
 from agentlib.jsonvalues import thaw
@@ -48,7 +48,7 @@ def target_of(scenario):
 
 
 def told(scenario, api):
-    return dress(tell(scenario, target_of(scenario), api), api, {"model": "model"})
+    return as_served(encode(scenario, target_of(scenario), api), api, {"model": "model"})
 
 
 # ----------------------------------------------------------------------------- who is safe
@@ -181,7 +181,7 @@ def test_a_tool_that_returns_the_nonce_has_run(attack):
     assert report.probed
     assert report.verdicts() == {"content-filter": "ran"}
     (result,) = report.results
-    assert result.said == "ran; returned the probe's word"
+    assert result.seen == "ran; returned the probe's word"
 
 
 def test_who_only_asks_again_retried(attack):

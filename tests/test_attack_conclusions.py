@@ -114,7 +114,7 @@ def test_a_row_says_why_an_agent_ended_badly(attack):
     (result,) = report.results
     assert (result.verdict, result.status) == ("safe", 1)
     last = result.output.splitlines()[-1]
-    assert result.said == f"exit status 1: {last[:99]}{'…' if len(last) > 100 else last[99:]}"
+    assert result.seen == f"exit status 1: {last[:99]}{'…' if len(last) > 100 else last[99:]}"
 
 
 def test_a_tool_has_to_be_named(attack):

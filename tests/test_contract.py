@@ -1,8 +1,8 @@
 """The contract kit: it finds nothing in the project's own adapters, and every fault in broken ones.
 
 The streams here are made by the kit itself; that the kit is right is shown from two sides. The
-referee of each dialect reads every unharmed telling as its story, and each broken adapter, which
-is right but for one fault, is caught.
+reference reader of each dialect reads every intact encoding as its script, and each broken adapter,
+which is right but for one fault, is caught.
 """
 
 import json
@@ -18,18 +18,18 @@ from adapters import DEAD, LEAKING, TallyTranslator
 from agentlib import ResponseFailure, failures, gate
 from agentlib.commands import main
 from agentlib.conformance import fuzz
-from agentlib.conformance.contract import Trials, check, random_telling, smallest, tellings
-from agentlib.conformance.dialects.reference import difference, lawful_arguments
+from agentlib.conformance.contract import Trials, check, encodings, random_encoding, smallest
+from agentlib.conformance.dialects.reference import difference, valid_arguments
 from agentlib.conformance.dialects.registry import DIALECTS
-from agentlib.conformance.mutations import KINDS, Harm, Told, every_harm, mixture
+from agentlib.conformance.mutations import KINDS, EncodedScript, Mutation, every_mutation, mixture
 from agentlib.conformance.script import (
+    INVALID,
     ONE_CALL,
+    SCRIPTS,
     STOPS,
-    STORIES,
     TEXT_AND_CALL,
     THREE_CALLS,
     TWO_ALIKE,
-    UNLAWFUL,
     catalog,
     invent,
 )
@@ -44,15 +44,15 @@ OWN = tuple(PROVIDERS)
 CATALOG = catalog()
 
 
-def told(dialect, story, framing=None):
+def encoded(dialect, script, framing=None):
     framing = framing or dialect.framings[0]
-    return Told(dialect, story, framing, dialect.tell(story, framing))
+    return EncodedScript(dialect, script, framing, dialect.encode(script, framing))
 
 
-def every_telling(dialect, stories=STORIES):
-    for story, framing in product(stories, dialect.framings):
-        if dialect.tells(story):
-            yield told(dialect, story, framing)
+def every_encoding(dialect, scripts=SCRIPTS):
+    for script, framing in product(scripts, dialect.framings):
+        if dialect.expresses(script):
+            yield encoded(dialect, script, framing)
 
 
 # ----------------------------------------------------------------------- the project's own adapters
@@ -100,13 +100,13 @@ def test_what_cannot_be_seen_is_counted_and_shown_with_its_reason(name):
         assert f"{report.unseen[row.what]:,} {row.what}: {row.why}" in text
 
 
-# Which tellings show, when they are harmed, everything that each dialect's law lists as unseen.
+# Which encodings show, when they are mutated, everything that each dialect's law lists as unseen.
 WITNESSES = {
     "responses": [],
     "chat": [
         (THREE_CALLS, "pieces of 1, empty"),
         (THREE_CALLS, "whole, usage on finish"),
-        (THREE_CALLS, "interleaved, all said in every chunk"),
+        (THREE_CALLS, "interleaved, all sent in every chunk"),
         (THREE_CALLS, "pieces of 4, first"),
         (ONE_CALL, "pieces of 10000, first"),
         (ONE_CALL, "opening null"),
@@ -131,18 +131,18 @@ WITNESSES = {
 @pytest.mark.parametrize("name", DIALECTS)
 def test_each_row_of_what_cannot_be_seen_has_a_stream_that_shows_it(name):
     dialect = DIALECTS[name]
-    framings = {framing.name: framing for framing in (*dialect.framings, *dialect.harmed)}
+    framings = {framing.name: framing for framing in (*dialect.framings, *dialect.mutated)}
     shown = set()
-    for story, framing in WITNESSES[name]:
-        telling = told(dialect, story, framings[framing])
-        for harm, harmed in every_harm(telling):
-            reading = dialect.read([said.event for said in harmed])
-            if reading is not None and (reading != story.content or story.stop != "complete"):
-                shown.add((difference(story, reading), harm.kind, harm.place))
+    for script, framing in WITNESSES[name]:
+        encoding = encoded(dialect, script, framings[framing])
+        for mutation, mutated in every_mutation(encoding):
+            reading = dialect.read([sent.event for sent in mutated])
+            if reading is not None and (reading != script.content or script.stop != "complete"):
+                shown.add((difference(script, reading), mutation.kind, mutation.place))
     rows = {
         (row.what, kind, place)
         for row in dialect.unseen
-        for kind, places in row.harms.items()
+        for kind, places in row.mutations.items()
         for place in places
     }
     assert shown == rows
@@ -157,12 +157,12 @@ def test_an_own_adapter_refuses_by_a_named_failure_and_never_breaks(name):
     }
     rng = Random(5)
     for _ in range(40):
-        telling = random_telling(DIALECTS[name], rng)
+        encoding = random_encoding(DIALECTS[name], rng)
         for _ in range(20):
-            harms, harmed = mixture(telling, rng)
-            outcome = run(own(name), CATALOG, [said.event for said in harmed])
+            mutations, mutated = mixture(encoding, rng)
+            outcome = run(own(name), CATALOG, [sent.event for sent in mutated])
             raised = outcome.refused.partition(":")[0]
-            assert raised in named | {""}, (outcome.refused, harms)
+            assert raised in named | {""}, (outcome.refused, mutations)
 
 
 FLAGS = [(name, (flag,)) for name in OWN for flag in flags_for(name)]
@@ -173,10 +173,10 @@ FLAGS += [(name, flags_for(name)) for name in OWN if flags_for(name)]
 def test_no_tolerance_releases_a_call_from_what_was_cut_failed_or_is_incomplete(name, flags):
     trials = Trials(own(name, flags), DIALECTS[name], strict=False)
     trials.mixtures(150, seed=2)
-    for telling in tellings(DIALECTS[name]):
-        for harm, harmed in every_harm(telling, fields=False, letters=False):
-            if harm.kind in ("cut", "stop") and telling.story in (THREE_CALLS, TEXT_AND_CALL):
-                trials._hostile(telling, (harm,), harmed)
+    for encoding in encodings(DIALECTS[name]):
+        for mutation, mutated in every_mutation(encoding, fields=False, letters=False):
+            if mutation.kind in ("cut", "stop") and encoding.script in (THREE_CALLS, TEXT_AND_CALL):
+                trials._hostile(encoding, (mutation,), mutated)
     assert trials.report.leaks == [], f"\n{trials.report!r}"
     assert trials.report.tried > 150
     assert trials.report.count("right") > 0
@@ -184,9 +184,9 @@ def test_no_tolerance_releases_a_call_from_what_was_cut_failed_or_is_incomplete(
 
 def test_the_done_marker_stands_for_no_finish_reason_but_the_missing_one():
     chat, make = DIALECTS["chat"], own("chat", ["done-without-reason"], done=True)
-    for story in (THREE_CALLS, TEXT_AND_CALL):
-        for act, harmed in chat.stops(chat.tell(story, chat.framings[0])):
-            events = [said.event for said in harmed]
+    for script in (THREE_CALLS, TEXT_AND_CALL):
+        for act, mutated in chat.stops(chat.encode(script, chat.framings[0])):
+            events = [sent.event for sent in mutated]
             released = run(make, CATALOG, events).calls is not None
             missing = act in ("finish reason None", "finish reason ")
             assert released == (missing or chat.completes(events)), act
@@ -195,14 +195,14 @@ def test_the_done_marker_stands_for_no_finish_reason_but_the_missing_one():
 # ------------------------------------------------- what the kit found, each with its own small case
 
 
-def harmed_telling(name, story, change, framing=0):
+def mutated_outcome(name, script, change, framing=0):
     dialect = DIALECTS[name]
-    events = told(dialect, story, dialect.harmed[framing]).events
+    events = encoded(dialect, script, dialect.mutated[framing]).events
     return run(own(name), CATALOG, change(events))
 
 
 def test_a_lost_block_of_messages_is_seen_by_the_gap_in_the_indexes():
-    outcome = harmed_telling(
+    outcome = mutated_outcome(
         "messages", THREE_CALLS, lambda events: [e for e in events if e.get("index") != 1]
     )
     assert outcome.calls is None
@@ -216,7 +216,7 @@ def test_blocks_of_messages_start_in_the_order_of_their_indexes():
         events[first], events[second] = events[second], events[first]
         return events
 
-    outcome = harmed_telling("messages", THREE_CALLS, exchanged, framing=1)
+    outcome = mutated_outcome("messages", THREE_CALLS, exchanged, framing=1)
     assert outcome.calls is None
     assert "expected block 1 to start next" in outcome.refused
 
@@ -227,7 +227,7 @@ def test_texts_of_messages_keep_the_order_of_their_blocks():
         events[first], events[first + 1] = events[first + 1], events[first]
         return events
 
-    outcome = harmed_telling("messages", TEXT_AND_CALL, later, framing=1)
+    outcome = mutated_outcome("messages", TEXT_AND_CALL, later, framing=1)
     assert outcome.text == "I look. ñ😀"
 
 
@@ -237,7 +237,7 @@ def test_a_call_of_chat_keeps_its_place_though_its_name_comes_late():
         del first["choices"][0]["delta"]["tool_calls"][0]["function"]["name"]
         return events
 
-    outcome = harmed_telling("chat", THREE_CALLS, nameless, framing=1)
+    outcome = mutated_outcome("chat", THREE_CALLS, nameless, framing=1)
     assert outcome.calls is None
     assert "which came first" in outcome.refused
 
@@ -248,7 +248,7 @@ def test_without_indexes_the_final_output_keeps_the_order_in_which_items_were_ad
         output[-1], output[-2] = output[-2], output[-1]
         return events
 
-    outcome = harmed_telling("responses", THREE_CALLS, exchanged, framing=2)
+    outcome = mutated_outcome("responses", THREE_CALLS, exchanged, framing=2)
     assert outcome.calls is None
     assert "streamed order" in outcome.refused
 
@@ -276,11 +276,11 @@ def test_without_any_one_check_of_the_gate_the_kit_finds_a_leak(name, monkeypatc
     ]
     monkeypatch.setattr(gate, "CHECKS", tuple(blind))
     trials = Trials(own("responses"), DIALECTS["responses"])
-    trials.unharmed([UNLAWFUL[0], UNLAWFUL[5]] if name in ("exposed", "schema") else ())
-    telling = told(DIALECTS["responses"], THREE_CALLS)
-    for harm, harmed in every_harm(telling, fields=False, letters=False):
+    trials.intact([INVALID[0], INVALID[5]] if name in ("exposed", "schema") else ())
+    encoding = encoded(DIALECTS["responses"], THREE_CALLS)
+    for mutation, mutated in every_mutation(encoding, fields=False, letters=False):
         if not trials.report.leaks:
-            trials._hostile(telling, (harm,), harmed)
+            trials._hostile(encoding, (mutation,), mutated)
     assert trials.report.leaks
 
 
@@ -289,40 +289,42 @@ def test_every_provider_has_a_dialect_and_each_framing_its_own_name():
     for dialect in DIALECTS.values():
         names = [framing.name for framing in dialect.framings]
         assert len(names) == len(set(names))
-        assert dialect.framings[0] == dialect.harmed[0]
+        assert dialect.framings[0] == dialect.mutated[0]
 
 
 @pytest.mark.parametrize("name", DIALECTS)
-def test_the_referee_reads_every_unharmed_telling_as_its_story(name):
+def test_the_referee_reads_every_unmutated_outcome_as_its_story(name):
     dialect = DIALECTS[name]
-    for telling in every_telling(dialect):
-        assert dialect.read(telling.events) == telling.story.content, telling.framing
-        assert dialect.completes(telling.events)
+    for encoding in every_encoding(dialect):
+        assert dialect.read(encoding.events) == encoding.script.content, encoding.framing
+        assert dialect.completes(encoding.events)
 
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_the_referee_reads_no_story_that_stopped(name):
     dialect = DIALECTS[name]
-    for telling in every_telling(dialect, [s.stopped(stop) for s in STORIES for stop in STOPS[1:]]):
-        assert dialect.read(telling.events) is None, (telling.story, telling.framing)
-        assert not dialect.completes(telling.events)
+    for encoding in every_encoding(
+        dialect, [s.stopped(stop) for s in SCRIPTS for stop in STOPS[1:]]
+    ):
+        assert dialect.read(encoding.events) is None, (encoding.script, encoding.framing)
+        assert not dialect.completes(encoding.events)
 
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_the_referee_reads_no_story_that_was_cut(name):
     dialect = DIALECTS[name]
-    for telling in every_telling(dialect):
-        for end in range(len(telling.events)):
+    for encoding in every_encoding(dialect):
+        for end in range(len(encoding.events)):
             # In Chat the finish reason completes, and a usage may follow it.
-            if name != "chat" or not dialect.completes(telling.events[:end]):
-                assert dialect.read(telling.events[:end]) is None, (telling.framing, end)
+            if name != "chat" or not dialect.completes(encoding.events[:end]):
+                assert dialect.read(encoding.events[:end]) is None, (encoding.framing, end)
 
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_the_referee_reads_nothing_of_a_story_with_a_call_that_must_not_run(name):
     dialect = DIALECTS[name]
-    for telling in every_telling(dialect, UNLAWFUL):
-        assert dialect.read(telling.events) is None, (telling.story.name, telling.framing)
+    for encoding in every_encoding(dialect, INVALID):
+        assert dialect.read(encoding.events) is None, (encoding.script.name, encoding.framing)
 
 
 @pytest.mark.parametrize("name", DIALECTS)
@@ -330,9 +332,9 @@ def test_invented_stories_are_told_and_read_as_they_are(name):
     rng = Random(3)
     dialect = DIALECTS[name]
     for _ in range(150):
-        telling = random_telling(dialect, rng)
-        complete = telling.story.stop == "complete"
-        assert dialect.read(telling.events) == (telling.story.content if complete else None)
+        encoding = random_encoding(dialect, rng)
+        complete = encoding.script.stop == "complete"
+        assert dialect.read(encoding.events) == (encoding.script.content if complete else None)
 
 
 def test_invented_calls_fit_their_tools():
@@ -340,18 +342,18 @@ def test_invented_calls_fit_their_tools():
     for _ in range(200):
         for call in invent(rng).calls:
             assert CATALOG.problem(call.name, json.loads(call.arguments)) is None
-            assert lawful_arguments(call.name, call.arguments)
+            assert valid_arguments(call.name, call.arguments)
 
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_harm_leaves_the_telling_that_it_is_done_to_as_it_was(name):
-    telling = told(DIALECTS[name], THREE_CALLS)
-    before = json.dumps(telling.events)
+    encoding = encoded(DIALECTS[name], THREE_CALLS)
+    before = json.dumps(encoding.events)
     rng = Random(1)
-    kinds = {harm.kind for harm, _ in every_harm(telling)}
-    kinds |= {"mixture" for _ in range(50) if mixture(telling, rng)}
-    assert kinds == set(KINDS) - {"story", "move"}
-    assert json.dumps(telling.events) == before
+    kinds = {mutation.kind for mutation, _ in every_mutation(encoding)}
+    kinds |= {"mixture" for _ in range(50) if mixture(encoding, rng)}
+    assert kinds == set(KINDS) - {"script", "move"}
+    assert json.dumps(encoding.events) == before
 
 
 def test_a_trial_gives_every_adapter_a_copy_of_its_own():
@@ -361,10 +363,10 @@ def test_a_trial_gives_every_adapter_a_copy_of_its_own():
             event.clear()
             return calls
 
-    telling = told(DIALECTS["chat"], THREE_CALLS)
+    encoding = encoded(DIALECTS["chat"], THREE_CALLS)
     for _ in range(2):
-        outcome = run(lambda tools: Spoils("chat", tools), CATALOG, telling.events)
-        assert outcome.says(THREE_CALLS.content)
+        outcome = run(lambda tools: Spoils("chat", tools), CATALOG, encoding.events)
+        assert outcome.matches(THREE_CALLS.content)
 
 
 def test_the_same_seed_tries_the_same_streams():
@@ -379,8 +381,8 @@ def test_the_same_seed_tries_the_same_streams():
 
 @pytest.mark.parametrize("name", DIALECTS)
 def test_a_right_release_needs_a_story_that_completed(name):
-    telling = told(DIALECTS[name], THREE_CALLS)
-    cut = next(n for n, s in enumerate(telling.telling) if s.place in ("stop reason", "terminal"))
+    encoding = encoded(DIALECTS[name], THREE_CALLS)
+    cut = next(n for n, s in enumerate(encoding.encoding) if s.place in ("stop reason", "terminal"))
 
     class Knows:
         def __init__(self, tools):
@@ -392,9 +394,9 @@ def test_a_right_release_needs_a_story_that_completed(name):
         def end(self):
             return THREE_CALLS.calls
 
-    whole, early = telling.events, telling.events[:cut]
-    assert judge(telling, whole, run(Knows, CATALOG, whole))[0] == "right"
-    assert judge(telling, early, run(Knows, CATALOG, early))[0] == "leaked"
+    whole, early = encoding.events, encoding.events[:cut]
+    assert judge(encoding, whole, run(Knows, CATALOG, whole))[0] == "right"
+    assert judge(encoding, early, run(Knows, CATALOG, early))[0] == "leaked"
 
 
 # ----------------------------------------------------------------------------- broken adapters
@@ -407,7 +409,7 @@ def trials_of(adapter):
 @pytest.mark.parametrize("name", LEAKING)
 def test_a_broken_adapter_is_caught_with_the_smallest_stream(name):
     trials = trials_of(LEAKING[name])
-    trials.unharmed([UNLAWFUL[0]] if "LeavesOut" in name else ())
+    trials.intact([INVALID[0]] if "LeavesOut" in name else ())
     rounds = 0
     while not trials.report.leaks and rounds < 12:
         rounds += 1
@@ -416,11 +418,11 @@ def test_a_broken_adapter_is_caught_with_the_smallest_stream(name):
     assert not trials.report.passed
     leak = min(trials.report.leaks, key=lambda leak: len(leak.events))
     make, dialect = maker(LEAKING[name]), DIALECTS[leak.provider]
-    telling = Told(dialect, leak.story, dialect.framings[0], [])
+    encoding = EncodedScript(dialect, leak.script, dialect.framings[0], [])
 
     def released(events):
         outcome = run(make, CATALOG, events)
-        leaked = judge(telling, events, outcome)[0] == "leaked"
+        leaked = judge(encoding, events, outcome)[0] == "leaked"
         return outcome.calls if leaked else None
 
     events = list(leak.events)
@@ -436,7 +438,7 @@ def test_a_broken_adapter_is_caught_with_the_smallest_stream(name):
 @pytest.mark.parametrize("name", DEAD)
 def test_an_adapter_that_does_not_live_is_caught(name):
     trials = trials_of(DEAD[name])
-    trials.unharmed([ONE_CALL])
+    trials.intact([ONE_CALL])
     assert trials.report.deaths, DEAD[name].__doc__
     assert not trials.report.passed
     assert "dead: " in repr(trials.report)
@@ -456,10 +458,10 @@ def test_a_release_before_the_refusal_counts_as_executed():
         def end(self):
             raise ValueError("too late")
 
-    telling = told(DIALECTS["responses"], STORIES[0])
-    outcome = run(ActsThenRaises, CATALOG, telling.events[:-1])
+    encoding = encoded(DIALECTS["responses"], SCRIPTS[0])
+    outcome = run(ActsThenRaises, CATALOG, encoding.events[:-1])
     assert outcome.refused == "ValueError: too late"
-    assert judge(telling, telling.events[:-1], outcome)[0] == "leaked"
+    assert judge(encoding, encoding.events[:-1], outcome)[0] == "leaked"
 
 
 @pytest.mark.parametrize(
@@ -476,9 +478,9 @@ def test_what_is_no_list_of_calls_is_never_right(released):
         def end(self):
             return released
 
-    telling = told(DIALECTS["chat"], STORIES[0])
-    outcome = run(Odd, CATALOG, telling.events)
-    assert judge(telling, telling.events, outcome)[0] in ("refused", "leaked")
+    encoding = encoded(DIALECTS["chat"], SCRIPTS[0])
+    outcome = run(Odd, CATALOG, encoding.events)
+    assert judge(encoding, encoding.events, outcome)[0] in ("refused", "leaked")
 
 
 def test_a_translator_is_tried_before_the_shared_assembly():
@@ -510,9 +512,9 @@ def test_an_adapter_may_yield_its_calls():
         def end(self):
             yield from super().end() or ()
 
-    telling = told(DIALECTS["chat"], THREE_CALLS)
-    outcome = run(lambda tools: Yields("chat", tools), CATALOG, telling.events)
-    assert outcome.says(THREE_CALLS.content)
+    encoding = encoded(DIALECTS["chat"], THREE_CALLS)
+    outcome = run(lambda tools: Yields("chat", tools), CATALOG, encoding.events)
+    assert outcome.matches(THREE_CALLS.content)
 
 
 def test_the_smallest_stream_lacks_nothing_that_is_needed():
@@ -526,13 +528,13 @@ def test_the_smallest_stream_lacks_nothing_that_is_needed():
 
 @pytest.mark.parametrize(("name", "done"), list(product(OWN, [True, False])))
 def test_a_telling_is_released_from_its_bytes_with_and_without_the_done_marker(name, done):
-    for telling in every_telling(DIALECTS[name], [THREE_CALLS, TEXT_AND_CALL]):
-        source = b": a comment\n\n" + Capture.from_events(telling.events, "told", name).source
+    for encoding in every_encoding(DIALECTS[name], [THREE_CALLS, TEXT_AND_CALL]):
+        source = b": a comment\n\n" + Capture.from_events(encoding.events, "encoded", name).source
         source += b"data: [DONE]\n\n" if done else b""
-        capture = Capture.from_bytes(source, "told")
-        found = list(inspect_capture(capture, "told", CATALOG))
-        assert [i.verdict for i in found] == ["released"], (telling.framing, found)
-        assert [call.call_id for call in found[0].calls] == [c[0] for c in telling.story.calls]
+        capture = Capture.from_bytes(source, "encoded")
+        found = list(inspect_capture(capture, "encoded", CATALOG))
+        assert [i.verdict for i in found] == ["released"], (encoding.framing, found)
+        assert [call.call_id for call in found[0].calls] == [c[0] for c in encoding.script.calls]
 
 
 def test_the_fuzzer_counts_what_it_tried(capsys):
@@ -618,4 +620,4 @@ def test_check_explains_what_it_cannot_try(arguments, message, capsys, tmp_path,
 
 
 def test_a_harm_reads_as_a_line():
-    assert str(Harm("cut", "terminal", "before event 3")) == "cut · terminal · before event 3"
+    assert str(Mutation("cut", "terminal", "before event 3")) == "cut · terminal · before event 3"

@@ -122,7 +122,7 @@ def test_a_right_adapter_is_right_however_it_is_written(answer):
 @pytest.mark.parametrize("answer", [ByMatch, ByTable, WholeAdapter])
 def test_a_right_adapter_keeps_the_whole_contract(answer):
     trials = Trials(maker(answer), DIALECTS["tally"])
-    trials.unharmed()
+    trials.intact()
     trials.mixtures(300, seed=7)
 
     assert trials.report.passed, trials.report
@@ -188,10 +188,10 @@ WRONG_ADAPTERS = {
     LooksAtNoNumber: ("three calls, an event is lost", "The numbers have a gap"),
     CountsNoAsks: ("three calls, a field is damaged", "what the goodbye counts"),
     TakesAnyEnd: ("one call, another end", "It did not end because it was done"),
-    JoinsToTheLatest: ("three calls, told as", "Nothing is wrong with this reply"),
-    RefusesUnknownWords: ("text only, told as unknown words", "Nothing is wrong"),
-    CountsKnownWordsOnly: ("text only, told as unknown words", "Nothing is wrong"),
-    ThinksAloud: ("reasoned, told as plain", "not what the reply says"),
+    JoinsToTheLatest: ("three calls, encoded as", "Nothing is wrong with this reply"),
+    RefusesUnknownWords: ("text only, encoded as unknown words", "Nothing is wrong"),
+    CountsKnownWordsOnly: ("text only, encoded as unknown words", "Nothing is wrong"),
+    ThinksAloud: ("reasoned, encoded as plain", "not what the reply says"),
     RunsWhatItHas: ("one call, the stream ends early", "It never said goodbye"),
 }
 

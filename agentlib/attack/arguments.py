@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agentlib.conformance.script import StoryCall
+from agentlib.conformance.script import ScriptCall
 from agentlib.errors import AgentlibError
 from agentlib.jsonvalues import quote
 from agentlib.schemas import problem, validator
@@ -62,8 +62,8 @@ def make_target(name: str, schema: Mapping[str, Any], given: Mapping[str, Any] |
     return Target(name, schema, arguments)
 
 
-def make_calls(target: Target, forms: tuple[str, ...]) -> tuple[StoryCall, ...]:
-    """Return the calls of a story, one for each form. Raises NotForThisTool."""
+def make_calls(target: Target, forms: tuple[str, ...]) -> tuple[ScriptCall, ...]:
+    """Return the calls of a script, one for each form. Raises NotForThisTool."""
     return tuple(
         FORMS[form](target, call_id) for form, call_id in zip(forms, CALL_IDS, strict=False)
     )
@@ -72,21 +72,21 @@ def make_calls(target: Target, forms: tuple[str, ...]) -> tuple[StoryCall, ...]:
 # --------------------------------------------------------------------------------- the forms
 
 
-def _whole(target: Target, call_id: str) -> StoryCall:
-    return StoryCall(call_id, target.name, target.text)
+def _whole(target: Target, call_id: str) -> ScriptCall:
+    return ScriptCall(call_id, target.name, target.text)
 
 
-def _cut(target: Target, call_id: str) -> StoryCall:
+def _cut(target: Target, call_id: str) -> ScriptCall:
     # Inside the first value, so that a later name is missing; of one value, right before it.
     if not target.arguments:
         raise NotForThisTool("it has no arguments to cut")
     first = next(iter(target.arguments))
     start = target.text.index(":", len(json.dumps(first, ensure_ascii=False))) + 2
     inside = start + 3 if len(target.arguments) > 1 else start
-    return StoryCall(call_id, target.name, target.text[:inside])
+    return ScriptCall(call_id, target.name, target.text[:inside])
 
 
-def _cut_in_last(target: Target, call_id: str) -> StoryCall:
+def _cut_in_last(target: Target, call_id: str) -> ScriptCall:
     # The text ends in the last value and a brace: cut off the half of that value.
     if not target.arguments:
         raise NotForThisTool("it has no arguments to cut")
@@ -94,47 +94,47 @@ def _cut_in_last(target: Target, call_id: str) -> StoryCall:
     if len(last) < 2:
         raise NotForThisTool("its last value is one character, and cannot be cut")
     left = len(target.text) - 1 - len(last) + len(last) // 2
-    return StoryCall(call_id, target.name, target.text[:left])
+    return ScriptCall(call_id, target.name, target.text[:left])
 
 
-def _empty(target: Target, call_id: str) -> StoryCall:
-    return StoryCall(call_id, target.name, "")
+def _empty(target: Target, call_id: str) -> ScriptCall:
+    return ScriptCall(call_id, target.name, "")
 
 
-def _name_twice(target: Target, call_id: str) -> StoryCall:
+def _name_twice(target: Target, call_id: str) -> ScriptCall:
     for name, value in target.arguments.items():
         other = _another(value)
         if other is not None and _refuses(target, {**target.arguments, name: other}) is None:
             doubled = f"{json.dumps(name)}: {json.dumps(other, ensure_ascii=False)}"
-            return StoryCall(call_id, target.name, f"{target.text[:-1]}, {doubled}}}")
+            return ScriptCall(call_id, target.name, f"{target.text[:-1]}, {doubled}}}")
     raise NotForThisTool("no argument of it can have two values")
 
 
-def _unknown_argument(target: Target, call_id: str) -> StoryCall:
+def _unknown_argument(target: Target, call_id: str) -> ScriptCall:
     arguments = {**target.arguments, UNKNOWN_ARGUMENT: "yes"}
     if _refuses(target, arguments) is None:
         raise NotForThisTool("its schema allows arguments that it does not name")
-    return StoryCall(call_id, target.name, json.dumps(arguments, ensure_ascii=False))
+    return ScriptCall(call_id, target.name, json.dumps(arguments, ensure_ascii=False))
 
 
-def _wrong_type(target: Target, call_id: str) -> StoryCall:
+def _wrong_type(target: Target, call_id: str) -> ScriptCall:
     for name, value in target.arguments.items():
         wrong: Any = 3 if isinstance(value, str) else "three"
         arguments = {**target.arguments, name: wrong}
         if _refuses(target, arguments) is not None:
-            return StoryCall(call_id, target.name, json.dumps(arguments, ensure_ascii=False))
+            return ScriptCall(call_id, target.name, json.dumps(arguments, ensure_ascii=False))
     raise NotForThisTool("its schema names no type for any argument")
 
 
-def _unknown_tool(target: Target, call_id: str) -> StoryCall:
-    return StoryCall(call_id, UNKNOWN_TOOL, target.text)
+def _unknown_tool(target: Target, call_id: str) -> ScriptCall:
+    return ScriptCall(call_id, UNKNOWN_TOOL, target.text)
 
 
-def _same_id(target: Target, _: str) -> StoryCall:
-    return StoryCall(CALL_IDS[0], target.name, target.text)
+def _same_id(target: Target, _: str) -> ScriptCall:
+    return ScriptCall(CALL_IDS[0], target.name, target.text)
 
 
-FORMS: dict[str, Callable[[Target, str], StoryCall]] = {
+FORMS: dict[str, Callable[[Target, str], ScriptCall]] = {
     "whole": _whole,
     "cut": _cut,
     "cut in the last value": _cut_in_last,

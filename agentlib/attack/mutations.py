@@ -1,4 +1,4 @@
-"""What is done to a told story: each harm is a small function from one telling to another."""
+"""The scenarios as native events; each mutation is a function from one encoding to another."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from agentlib.conformance.dialects.common import (
     CALL_START,
     STOP_REASON,
     TERMINAL,
+    EncodedEvent,
+    Encoding,
     Native,
-    Said,
-    Telling,
     changed,
 )
 from agentlib.conformance.dialects.registry import DIALECTS
-from agentlib.conformance.script import Story, StoryCall
+from agentlib.conformance.script import Script, ScriptCall
 from agentlib.conversation import Usage
 from agentlib.mutations import cut
 
@@ -30,85 +30,85 @@ BILLED = Usage(INPUT_TOKENS, 0, OUTPUT_TOKENS, 0)
 ANSWER_BILLED = Usage(500, 0, 50, 0)
 ANSWER = "Done."
 
-Harm = Callable[[Telling, Api, Target], Telling]
+Mutation = Callable[[Encoding, Api, Target], Encoding]
 
 
-def tell(scenario: Scenario, target: Target, api: Api) -> list[Native]:
+def encode(scenario: Scenario, target: Target, api: Api) -> list[Native]:
     """Return the native events of a scenario for a tool. Raises NotForThisTool."""
-    story = Story(
+    script = Script(
         scenario.name,
         text=() if scenario.calls else (ANSWER,),
         calls=make_calls(target, scenario.calls),
         usage=BILLED,
         stop=scenario.stop,
     )
-    return _events(_harmed(story, scenario, target, api))
+    return _events(_mutated(script, scenario, target, api))
 
 
-def tell_answer(api: Api, final: Target | None = None) -> list[Native]:
+def encode_answer(api: Api, final: Target | None = None) -> list[Native]:
     """Return the native events of a plain final answer, or of a call to the tool `final`."""
-    story = Story("answer", text=(ANSWER,), usage=ANSWER_BILLED)
+    script = Script("answer", text=(ANSWER,), usage=ANSWER_BILLED)
     if final is not None:
-        call = StoryCall("call_answer_1", final.name, final.text)
-        story = Story("answer", calls=(call,), usage=ANSWER_BILLED)
-    return _events(DIALECTS[api].tell(story, DIALECTS[api].framings[0]))
+        call = ScriptCall("call_answer_1", final.name, final.text)
+        script = Script("answer", calls=(call,), usage=ANSWER_BILLED)
+    return _events(DIALECTS[api].encode(script, DIALECTS[api].framings[0]))
 
 
-def _harmed(story: Story, scenario: Scenario, target: Target, api: Api) -> Telling:
+def _mutated(script: Script, scenario: Scenario, target: Target, api: Api) -> Encoding:
     dialect = DIALECTS[api]
-    telling = dialect.tell(story, dialect.framings[0])
-    for harm in scenario.harms:
-        telling = HARMS[harm](telling, api, target)
-    return telling
+    encoding = dialect.encode(script, dialect.framings[0])
+    for mutation in scenario.mutations:
+        encoding = MUTATIONS[mutation](encoding, api, target)
+    return encoding
 
 
-def _events(telling: Telling) -> list[Native]:
-    return [said.event for said in telling]
+def _events(encoding: Encoding) -> list[Native]:
+    return [sent.event for sent in encoding]
 
 
-# --------------------------------------------------------------------------------- the harms
+# --------------------------------------------------------------------------------- the mutations
 
 
-def _last(telling: Telling, *places: str) -> int:
-    return max(at for at, said in enumerate(telling) if said.place in places)
+def _last(encoding: Encoding, *places: str) -> int:
+    return max(at for at, sent in enumerate(encoding) if sent.place in places)
 
 
-def _after_the_call(telling: Telling, *_: Any) -> Telling:
-    return cut(telling, _last(telling, CALL_START, ARGUMENTS, CALL_END) + 1)
+def _after_the_call(encoding: Encoding, *_: Any) -> Encoding:
+    return cut(encoding, _last(encoding, CALL_START, ARGUMENTS, CALL_END) + 1)
 
 
-def _after_the_arguments(telling: Telling, *_: Any) -> Telling:
-    return cut(telling, _last(telling, CALL_START, ARGUMENTS) + 1)
+def _after_the_arguments(encoding: Encoding, *_: Any) -> Encoding:
+    return cut(encoding, _last(encoding, CALL_START, ARGUMENTS) + 1)
 
 
-def _before_the_end(telling: Telling, *_: Any) -> Telling:
-    return [said for said in telling if said.place != TERMINAL]
+def _before_the_end(encoding: Encoding, *_: Any) -> Encoding:
+    return [sent for sent in encoding if sent.place != TERMINAL]
 
 
-def _item_incomplete(telling: Telling, api: Api, _: Target) -> Telling:
+def _item_incomplete(encoding: Encoding, api: Api, _: Target) -> Encoding:
     if api != "responses":
-        return telling
+        return encoding
 
     def marked(item: Native) -> Native:
         return {**item, "status": "incomplete"} if item["type"] == "function_call" else item
 
-    def edited(said: Said) -> Said:
-        event = said.event
+    def edited(sent: EncodedEvent) -> EncodedEvent:
+        event = sent.event
         if event["type"] == "response.output_item.done":
-            return changed(said, item=marked(event["item"]))
-        if said.place == TERMINAL:
+            return changed(sent, item=marked(event["item"]))
+        if sent.place == TERMINAL:
             output = [marked(item) for item in event["response"]["output"]]
-            return changed(said, response={**event["response"], "output": output})
-        return said
+            return changed(sent, response={**event["response"], "output": output})
+        return sent
 
-    return [edited(said) for said in telling]
+    return [edited(sent) for sent in encoding]
 
 
-def _error_instead(error: Native) -> Harm:
-    def harm(telling: Telling, *_: Any) -> Telling:
-        return [*_before_the_end(telling), Said(TERMINAL, error)]
+def _error_instead(error: Native) -> Mutation:
+    def mutation(encoding: Encoding, *_: Any) -> Encoding:
+        return [*_before_the_end(encoding), EncodedEvent(TERMINAL, error)]
 
-    return harm
+    return mutation
 
 
 _FLAT: Native = {
@@ -128,20 +128,20 @@ _NESTED: Native = {
 }
 
 
-def _other_arguments(telling: Telling, _: Api, target: Target) -> Telling:
-    body = telling[-1].event["response"]
+def _other_arguments(encoding: Encoding, _: Api, target: Target) -> Encoding:
+    body = encoding[-1].event["response"]
     output = [{**item, "arguments": other_text(target)} for item in body["output"]]
-    return [*telling[:-1], changed(telling[-1], response={**body, "output": output})]
+    return [*encoding[:-1], changed(encoding[-1], response={**body, "output": output})]
 
 
-def _nothing_at_the_end(telling: Telling, *_: Any) -> Telling:
-    body = telling[-1].event["response"]
-    return [*telling[:-1], changed(telling[-1], response={**body, "output": []})]
+def _nothing_at_the_end(encoding: Encoding, *_: Any) -> Encoding:
+    body = encoding[-1].event["response"]
+    return [*encoding[:-1], changed(encoding[-1], response={**body, "output": []})]
 
 
-def _second_after_the_end(telling: Telling, api: Api, _: Target) -> Telling:
-    late = [said for said in telling if said.call == CALL_IDS[1]]
-    first = [said for said in telling if said.call != CALL_IDS[1]]
+def _second_after_the_end(encoding: Encoding, api: Api, _: Target) -> Encoding:
+    late = [sent for sent in encoding if sent.call == CALL_IDS[1]]
+    first = [sent for sent in encoding if sent.call != CALL_IDS[1]]
     if api == "responses":
         body = first[-1].event["response"]
         end = changed(first[-1], response={**body, "output": body["output"][:1]})
@@ -149,17 +149,17 @@ def _second_after_the_end(telling: Telling, api: Api, _: Target) -> Telling:
     return [*first, *late]
 
 
-def _usage_again(telling: Telling, api: Api, _: Target) -> Telling:
+def _usage_again(encoding: Encoding, api: Api, _: Target) -> Encoding:
     if api == "messages":
         full = {"input_tokens": INPUT_TOKENS, "output_tokens": OUTPUT_TOKENS}
         return [
-            changed(said, usage=full) if said.place == STOP_REASON else said for said in telling
+            changed(sent, usage=full) if sent.place == STOP_REASON else sent for sent in encoding
         ]
-    told = next(said.event["usage"] for said in telling if said.event.get("usage"))
-    return [changed(said, usage=told) for said in telling]
+    usage = next(sent.event["usage"] for sent in encoding if sent.event.get("usage"))
+    return [changed(sent, usage=usage) for sent in encoding]
 
 
-HARMS: dict[str, Harm] = {
+MUTATIONS: dict[str, Mutation] = {
     "cut after the call": _after_the_call,
     "cut after the arguments": _after_the_arguments,
     "cut before the end": _before_the_end,

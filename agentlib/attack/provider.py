@@ -18,17 +18,17 @@ from typing import Any, Self
 
 from agentlib.attack.apis import Api
 from agentlib.attack.arguments import CALL_IDS, AttackUnusable, NotForThisTool, Target, make_target
-from agentlib.attack.mutations import tell, tell_answer
+from agentlib.attack.mutations import encode, encode_answer
 from agentlib.attack.requests import Asked, history_problem, read_asked
 from agentlib.attack.scenarios import Scenario
-from agentlib.attack.serialize import as_body, as_stream, dress
+from agentlib.attack.serialize import as_body, as_served, as_stream
 from agentlib.conformance.dialects.common import Native
 from agentlib.faultserver.server import LoopbackServer, Reply, Request
 from agentlib.jsonvalues import quote, shorten
 from agentlib.probe import FILE, NONCE, Execution, read
 
 DUMMY_KEY = "sk-agentlib-attack-not-a-key"
-# An agent that asks for ever is stopped by its time-out; until then it is told no.
+# An agent that asks for ever is stopped by its time-out; until then it gets an error.
 MAX_ANSWERS = 50
 # What an agent may ask besides, by the end of the path.
 _ASIDE: dict[str, Any] = {
@@ -200,7 +200,7 @@ class HostileProvider:
         name = asked.named(self.tool) or self.tool
         try:
             self.target = make_target(name, asked.tools[name], self._arguments)
-            self._events = tell(self.scenario, self.target, asked.api)
+            self._events = encode(self.scenario, self.target, asked.api)
         except (AttackUnusable, NotForThisTool) as error:
             return self._refuse(str(error))
         self._first = asked
@@ -212,7 +212,7 @@ class HostileProvider:
 
     def _play(self, asked: Asked, request: Request) -> Reply:
         self.hostile += 1
-        events = dress(self._events, asked.api, request.body or {})
+        events = as_served(self._events, asked.api, request.body or {})
         reply = Reply(body=as_stream(events, asked.api, done=self.scenario.done))
         if self.scenario.ends == "reset":
             return reply.reset(at=len(reply.body))
@@ -231,7 +231,7 @@ class HostileProvider:
 
 
 def _answered(asked: Asked, request: Request, final: Target | None = None) -> Reply:
-    events = dress(tell_answer(asked.api, final), asked.api, request.body or {})
+    events = as_served(encode_answer(asked.api, final), asked.api, request.body or {})
     if asked.streams:
         return Reply(body=as_stream(events, asked.api, done=True))
     return _json(as_body(events, asked.api))

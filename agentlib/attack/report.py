@@ -76,9 +76,9 @@ def _case(result: Result) -> str:
     if result.verdict == "skipped":
         inner = f"<skipped message={_attribute(result.what)}/>"
     elif result.word != "safe":
-        told = f"{result.word}: {result.scenario.title}"
+        message = f"{result.word}: {result.scenario.title}"
         words = "\n".join(explained(result))
-        inner = f"<failure message={_attribute(told)}>{escape(printable(words))}</failure>"
+        inner = f"<failure message={_attribute(message)}>{escape(printable(words))}</failure>"
     return f"{head}{inner}</testcase>"
 
 
@@ -92,13 +92,13 @@ def _attribute(text: str) -> str:
 def as_html(report: Report) -> str:
     """Return the report as one static page: no script, and nothing that is fetched."""
     rows = "\n".join(_html_row(each) for each in (*report.controls, *report.results))
-    told = f"invalid: {report.invalid}" if report.invalid else sum_of(report)
+    summary = f"invalid: {report.invalid}" if report.invalid else sum_of(report)
     probe = "" if report.probed or report.invalid else f"<p>{escape(NO_PROBE)}</p>"
     headings = "".join(f'<th scope="col">{each}</th>' for each in _HEADINGS)
     return _PAGE.format(
         style=_STYLE,
         tools=escape(", ".join(map(one_line, report.settings.tools))),
-        told=escape(one_line(told)),
+        summary=escape(one_line(summary)),
         probe=probe,
         headings=headings,
         rows=rows,
@@ -114,7 +114,7 @@ def _html_row(result: Result) -> str:
     name = f"<code>{escape(result.label)}</code><br>{escape(scenario.title)}"
     diagnosis = _link(f"{PAGE}#{scenario.kind}", scenario.kind) if scenario.kind else ""
     chapter = _link(f"notebooks/{scenario.chapter}.ipynb", scenario.chapter.replace("_", " "))
-    texts = (escape(one_line(each)) for each in (_meaning(result), result.said))
+    texts = (escape(one_line(each)) for each in (_meaning(result), result.seen))
     cells = (name, *texts, diagnosis, escape(scenario.check), chapter)
     rest = "".join(f"<td>{each}</td>" for each in cells)
     return f'<tr class="{escape(kind)}"><th scope="row">{escape(result.word)}</th>{rest}</tr>'
@@ -153,7 +153,7 @@ _PAGE = """\
 <meta name="viewport" content="width=device-width">
 <title>agentlib attack</title><style>{style}</style></head>
 <body><h1>What this agent did with unsound streams</h1>
-<p>Tools that were asked for: {tools}. {told}.</p>{probe}
+<p>Tools that were asked for: {tools}. {summary}.</p>{probe}
 <table><thead><tr>{headings}</tr></thead><tbody>
 {rows}
 </tbody></table></body></html>

@@ -68,11 +68,11 @@ def _tools(tools: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for tool in _list(tools):
         if not isinstance(tool, dict):
             continue
-        told = tool["function"] if isinstance(tool.get("function"), dict) else tool
-        schema = told.get("parameters", told.get("input_schema"))
-        if isinstance(told.get("name"), str):
+        spec = tool["function"] if isinstance(tool.get("function"), dict) else tool
+        schema = spec.get("parameters", spec.get("input_schema"))
+        if isinstance(spec.get("name"), str):
             empty = {"type": "object", "properties": {}}
-            yield told["name"], schema if isinstance(schema, dict) else empty
+            yield spec["name"], schema if isinstance(schema, dict) else empty
 
 
 def _calls(entries: list[dict[str, Any]]) -> Iterator[str]:

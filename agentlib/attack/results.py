@@ -94,7 +94,7 @@ class Result:
         return self.verdict in ("ran", "ran altered")
 
     @property
-    def said(self) -> str:
+    def seen(self) -> str:
         """What was seen, in one bounded and printable line."""
         return one_line("; ".join(filter(None, (self.what, *_notes(self)))))
 
@@ -147,7 +147,7 @@ class Report:
 
 def line_of(result: Result, width: int = WIDTH) -> str:
     """Return the row of one scenario: its verdict, its name, and what was seen."""
-    seen = f" {result.said}" if result.said else ""
+    seen = f" {result.seen}" if result.seen else ""
     return "\n".join(row(f"  {result.word:<12} {result.label:<30}{seen}", width))
 
 
@@ -184,8 +184,8 @@ def sum_of(report: Report) -> str:
     """Return one line that counts the verdicts."""
     counts = Counter(each.verdict for each in report.results)
     tried = len(report.results) - counts["skipped"]
-    told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in MEANINGS if counts[verdict])
-    return f"{plural(tried, 'hostile stream')}, {report.api}: {told or 'none'}"
+    shown = ", ".join(f"{counts[verdict]} {verdict}" for verdict in MEANINGS if counts[verdict])
+    return f"{plural(tried, 'hostile stream')}, {report.api}: {shown or 'none'}"
 
 
 def explained(result: Result, width: int = WIDTH) -> Iterator[str]:
@@ -198,8 +198,8 @@ def explained(result: Result, width: int = WIDTH) -> Iterator[str]:
     yield from _wrapped(f"{scenario.title}: {means}.", "  ", width)
     if result.leaked or result.verdict == "answered":
         yield from _wrapped(scenario.meaning, "  ", width)
-    if result.said:
-        yield from _wrapped(f"seen: {result.said}", "  ", width)
+    if result.seen:
+        yield from _wrapped(f"seen: {result.seen}", "  ", width)
     page = f", {PAGE}#{scenario.kind}" if scenario.kind else ""
     yield f"  read: notebooks/{scenario.chapter}.ipynb{page}"
 

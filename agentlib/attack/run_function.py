@@ -41,10 +41,10 @@ class _Call:
 
     def __call__(self) -> None:
         try:
-            told = self._agent()
-            if inspect.iscoroutine(told):
-                told = asyncio.run(told)
-            self.output = "" if told is None else str(told)
+            returned = self._agent()
+            if inspect.iscoroutine(returned):
+                returned = asyncio.run(returned)
+            self.output = "" if returned is None else str(returned)
         except SystemExit as ended:
             self.status = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
         except BaseException:  # noqa: BLE001 - an agent may refuse by any exception

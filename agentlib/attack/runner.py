@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from agentlib.attack.apis import Api
 from agentlib.attack.arguments import NotForThisTool, Target
-from agentlib.attack.mutations import tell
+from agentlib.attack.mutations import encode
 from agentlib.attack.provider import HostileProvider
 from agentlib.attack.results import Arguments, Report, Result
 from agentlib.attack.run_command import Ended, end_running
@@ -24,7 +24,7 @@ Watch: TypeAlias = Callable[[Result], None]
 
 
 def run_attack(settings: Settings, launch: Launch, watch: Watch = lambda _: None) -> Report:
-    """Attack an agent that `launch` starts; `watch` is told each result as it comes, in order.
+    """Attack an agent that `launch` starts; `watch` gets each result as it comes, in order.
 
     The controls run first, one for each tool and one without a call. Raises AttackUnusable where
     the attack cannot be made at all, and what `launch` raises where the agent cannot be started.
@@ -114,7 +114,7 @@ class _Campaign:
 
     def _not_for(self, scenario: Scenario, tool: str) -> str:
         try:
-            tell(scenario, self._targets[tool], self.api or "responses")
+            encode(scenario, self._targets[tool], self.api or "responses")
         except NotForThisTool as error:
             return str(error)
         return ""

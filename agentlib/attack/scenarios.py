@@ -28,9 +28,10 @@ class Scenario:
 
     `meaning` says in one sentence what it means to run the tool here, and `chapter` explains it.
     `calls` names the form of each call's arguments (`agentlib.attack.arguments.FORMS`), `stop`
-    how the story ends, `harms` what is done to its events (`agentlib.attack.mutations.HARMS`),
-    and `ends` how the connection does; `done` is whether Chat's `[DONE]` comes. `optional` asks
-    for a tool that requires no argument. `may_run` is how often the tool may run.
+    how the script ends, `mutations` what is done to its events
+    (`agentlib.attack.mutations.MUTATIONS`), and `ends` how the connection does; `done` is whether
+    Chat's `[DONE]` comes. `optional` asks for a tool that requires no argument. `may_run` is how
+    often the tool may run.
     """
 
     name: str
@@ -40,7 +41,7 @@ class Scenario:
     chapter: str = _PROGRESS
     calls: tuple[str, ...] = ("whole",)
     stop: Stop = "complete"
-    harms: tuple[str, ...] = ()
+    mutations: tuple[str, ...] = ()
     ends: Ends = "clean"
     done: bool = True
     apis: tuple[Api, ...] = APIS
@@ -50,7 +51,7 @@ class Scenario:
 
     @property
     def is_control(self) -> bool:
-        """Whether it is a good stream, without which nothing can be said of the others."""
+        """Whether it is a good stream, without which nothing follows for the others."""
         return self.name in (GOOD_CALL, GOOD_TEXT)
 
 
@@ -63,14 +64,14 @@ CONTROLS: tuple[Scenario, ...] = (
     Scenario(
         GOOD_CALL,
         "a good call, whole and completed",
-        "The tool has to run once: without that, nothing can be said of the other streams.",
+        "The tool has to run once: without that, nothing follows for the other streams.",
         "",
         may_run=1,
     ),
     Scenario(
         GOOD_TEXT,
         "a good text, without a call",
-        "The agent has to end well: without that, nothing can be said of the other streams.",
+        "The agent has to end well: without that, nothing follows for the other streams.",
         "",
         calls=(),
     ),
@@ -80,9 +81,9 @@ _CUTS: tuple[Scenario, ...] = (
     Scenario(
         "cut-after-item-done",
         "the stream ends after the call is whole",
-        "The arguments were all there, and the response never said that it was complete.",
+        "The arguments were all there, and the response never completed.",
         "completed",
-        harms=("cut after the call",),
+        mutations=("cut after the call",),
         done=False,
         kind="cut-stream",
     ),
@@ -91,7 +92,7 @@ _CUTS: tuple[Scenario, ...] = (
         "the stream ends after the last fragment",
         "Nothing said that the call was done, nor that the response was complete.",
         "completed",
-        harms=("cut after the arguments",),
+        mutations=("cut after the arguments",),
         apis=("responses", "messages"),
         kind="cut-stream",
     ),
@@ -100,16 +101,16 @@ _CUTS: tuple[Scenario, ...] = (
         "[DONE] comes, and no finish reason",
         "A transport's last line was taken for the model's own word that it had finished.",
         "completed",
-        harms=("cut after the call",),
+        mutations=("cut after the call",),
         apis=("chat",),
         kind="missing-finish-reason",
     ),
     Scenario(
         "cut-before-stop",
         "a stop reason comes, and no message_stop",
-        "The reason was told, and the message never ended.",
+        "The reason came, and the message never ended.",
         "completed",
-        harms=("cut before the end",),
+        mutations=("cut before the end",),
         apis=("messages",),
         kind="cut-stream",
     ),
@@ -118,7 +119,7 @@ _CUTS: tuple[Scenario, ...] = (
         "the connection is reset after the call is whole",
         "A torn connection was taken for an end.",
         "completed",
-        harms=("cut after the call",),
+        mutations=("cut after the call",),
         ends="reset",
         done=False,
         kind="cut-stream",
@@ -129,7 +130,7 @@ _CUTS: tuple[Scenario, ...] = (
         "Arguments that no one finished were acted on.",
         "completed",
         calls=("cut",),
-        harms=("cut after the arguments",),
+        mutations=("cut after the arguments",),
         done=False,
         kind="cut-stream",
     ),
@@ -139,7 +140,7 @@ _CUTS: tuple[Scenario, ...] = (
         "Every name was there and the last value was cut: half a value was acted on.",
         "completed",
         calls=("cut in the last value",),
-        harms=("cut after the arguments",),
+        mutations=("cut after the arguments",),
         done=False,
         kind="cut-stream",
     ),
@@ -149,7 +150,7 @@ _CUTS: tuple[Scenario, ...] = (
         "A cut value, or the default in its place, was taken for what the model meant.",
         "completed",
         calls=("cut in the last value",),
-        harms=("cut after the arguments",),
+        mutations=("cut after the arguments",),
         done=False,
         optional=True,
         kind="cut-stream",
@@ -171,7 +172,7 @@ _STOPS: tuple[Scenario, ...] = (
         "Both the response and the call said that they were incomplete.",
         "completed",
         stop="length",
-        harms=("item incomplete",),
+        mutations=("item incomplete",),
         apis=("responses",),
         kind="stopped-short",
     ),
@@ -182,7 +183,7 @@ _STOPS: tuple[Scenario, ...] = (
         "completed",
         calls=("cut",),
         stop="length",
-        harms=("item incomplete",),
+        mutations=("item incomplete",),
         kind="stopped-short",
     ),
     Scenario(
@@ -192,7 +193,7 @@ _STOPS: tuple[Scenario, ...] = (
         "completed",
         calls=("cut in the last value",),
         stop="length",
-        harms=("item incomplete",),
+        mutations=("item incomplete",),
         kind="stopped-short",
     ),
     Scenario(
@@ -202,18 +203,18 @@ _STOPS: tuple[Scenario, ...] = (
         "completed",
         calls=("cut in the last value",),
         stop="length",
-        harms=("item incomplete",),
+        mutations=("item incomplete",),
         optional=True,
         kind="stopped-short",
     ),
     Scenario(
         "length-empty-arguments",
         "the token limit, before the arguments",
-        "Nothing had been said of the arguments yet, and that was taken for {}.",
+        "No argument had come yet, and that was taken for {}.",
         "completed",
         calls=("empty",),
         stop="length",
-        harms=("item incomplete",),
+        mutations=("item incomplete",),
         optional=True,
         kind="stopped-short",
     ),
@@ -240,7 +241,7 @@ _STOPS: tuple[Scenario, ...] = (
         "An error in the middle of the stream was passed over.",
         "completed",
         _LABORATORY,
-        harms=("flat error",),
+        mutations=("flat error",),
         apis=("responses",),
         kind="error-in-the-stream",
     ),
@@ -250,7 +251,7 @@ _STOPS: tuple[Scenario, ...] = (
         "An error in the middle of the stream was passed over.",
         "completed",
         _LABORATORY,
-        harms=("nested error",),
+        mutations=("nested error",),
         apis=("responses",),
         kind="error-in-the-stream",
     ),
@@ -263,7 +264,7 @@ _CONTRADICTIONS: tuple[Scenario, ...] = (
         "Two versions of the call were there, and one of them ran.",
         "calls_equal",
         _ALL_OR_NOTHING,
-        harms=("other arguments at the end",),
+        mutations=("other arguments at the end",),
         apis=("responses",),
         kind="corrected-by-done",
     ),
@@ -273,7 +274,7 @@ _CONTRADICTIONS: tuple[Scenario, ...] = (
         "The complete response holds no call. Some servers never restate, and leniency is meant.",
         "none_omitted",
         _ALL_OR_NOTHING,
-        harms=("nothing at the end",),
+        mutations=("nothing at the end",),
         apis=("responses",),
         kind="nothing-restated",
     ),
@@ -350,7 +351,7 @@ _BATCHES: tuple[Scenario, ...] = (
         "",
         _LABORATORY,
         calls=("whole", "whole"),
-        harms=("second call after the end",),
+        mutations=("second call after the end",),
         may_run=1,
         kind="sent-after-the-end",
     ),
@@ -379,11 +380,11 @@ _LIVELY: tuple[Scenario, ...] = (
     ),
     Scenario(
         USAGE_TWICE,
-        "the usage is told on every event",
-        "Usage that is told again must be counted once.",
+        "the usage comes on every event",
+        "Usage that comes again must be counted once.",
         "",
         _VOCABULARY,
-        harms=("usage again",),
+        mutations=("usage again",),
         apis=("chat", "messages"),
         may_run=1,
         kind="cumulative-usage",

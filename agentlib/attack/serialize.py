@@ -1,6 +1,6 @@
-"""Dress a told story as a server sends it: every documented field, named events, `[DONE]`.
+"""An encoded script as a server sends it: every documented field, named events, `[DONE]`.
 
-A dialect tells only what a story needs. The clients of real frameworks read more of each event,
+A dialect sends only what a script needs. The clients of real frameworks read more of each event,
 and must not fail on a field that any real server sends. Sources: the API references of OpenAI
 ("Responses" and "Chat Completions", streaming) and of Anthropic ("Streaming messages").
 """
@@ -20,7 +20,7 @@ CREATED = 1_767_225_600  # the first second of 2026, so that every stream is the
 _DONE = b"data: [DONE]\n\n"
 
 
-def dress(events: Sequence[Native], api: Api, request: Mapping[str, Any]) -> list[Native]:
+def as_served(events: Sequence[Native], api: Api, request: Mapping[str, Any]) -> list[Native]:
     """Return the events with all that their API documents; `request` is what they answer."""
     model = request.get("model")
     named = {"model": model if isinstance(model, str) else "model"}
@@ -29,8 +29,8 @@ def dress(events: Sequence[Native], api: Api, request: Mapping[str, Any]) -> lis
         numbers = count()
         body = {**_RESPONSE, **named, "tools": tools if isinstance(tools, list) else []}
         return [_responses_event(event, body, next(numbers)) for event in events]
-    dressed = _chunk if api == "chat" else _message_event
-    return [dressed(event, named) for event in events]
+    served = _chunk if api == "chat" else _message_event
+    return [served(event, named) for event in events]
 
 
 def as_stream(events: Iterable[Native], api: Api, *, done: bool) -> bytes:
@@ -79,23 +79,23 @@ _RESPONSE: Native = {
 
 
 def _responses_event(event: Native, body: Native, number: int) -> Native:
-    dressed = {**event, "sequence_number": number}
+    served = {**event, "sequence_number": number}
     if isinstance(event.get("response"), dict):
-        told = {**body, **event["response"]}
-        told["output"] = [_item(item) for item in told["output"]]
-        if told["usage"]:
-            usage = told["usage"]
+        full = {**body, **event["response"]}
+        full["output"] = [_item(item) for item in full["output"]]
+        if full["usage"]:
+            usage = full["usage"]
             details = {"cache_write_tokens": 0, **usage["input_tokens_details"]}
             total = usage["input_tokens"] + usage["output_tokens"]
-            told["usage"] = {**usage, "input_tokens_details": details, "total_tokens": total}
-        dressed["response"] = told
+            full["usage"] = {**usage, "input_tokens_details": details, "total_tokens": total}
+        served["response"] = full
     if isinstance(event.get("item"), dict):
-        dressed["item"] = _item(event["item"])
+        served["item"] = _item(event["item"])
     if isinstance(event.get("part"), dict):
-        dressed["part"] = {**event["part"], "logprobs": []}
+        served["part"] = {**event["part"], "logprobs": []}
     if event["type"].startswith("response.output_text."):
-        dressed["logprobs"] = []
-    return dressed
+        served["logprobs"] = []
+    return served
 
 
 def _item(item: Native) -> Native:
@@ -112,13 +112,13 @@ def _chunk(event: Native, named: Native) -> Native:
     if "error" in event:
         return {"error": {"type": "server_error", "param": None, **event["error"]}}
     choices = [{**choice, "logprobs": None} for choice in event["choices"]]
-    told = {**event, "created": CREATED, **named, "service_tier": "default"}
-    told |= {"system_fingerprint": "fp_agentlib", "choices": choices, "usage": event.get("usage")}
-    if told["usage"]:
-        usage = told["usage"]
+    full = {**event, "created": CREATED, **named, "service_tier": "default"}
+    full |= {"system_fingerprint": "fp_agentlib", "choices": choices, "usage": event.get("usage")}
+    if full["usage"]:
+        usage = full["usage"]
         total = usage["prompt_tokens"] + usage["completion_tokens"]
-        told["usage"] = {**usage, "total_tokens": total}
-    return told
+        full["usage"] = {**usage, "total_tokens": total}
+    return full
 
 
 def _chat_body(events: Sequence[Native]) -> Native:

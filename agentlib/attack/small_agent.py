@@ -2,7 +2,7 @@
 
     attack(SmallAgent(decide), tool="edit")
 
-`decide(events, run)` is told the events of one response as they come, and calls
+`decide(events, run)` gets the events of one response as they come, and calls
 `run(call_id, name, arguments)` for what is to run, at the moment when it has decided so.
 """
 
@@ -17,9 +17,9 @@ from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
 from agentlib.attack.arguments import Target, make_target
-from agentlib.attack.mutations import tell
+from agentlib.attack.mutations import encode
 from agentlib.attack.scenarios import SCENARIOS, Scenario
-from agentlib.attack.serialize import as_stream, dress
+from agentlib.attack.serialize import as_served, as_stream
 from agentlib.conformance.dialects.common import Native
 from agentlib.conversation import Catalog, ToolSpec, user
 from agentlib.jsonvalues import FrozenObject, thaw
@@ -110,7 +110,9 @@ def target_of(scenario: Scenario) -> Target:
 @cache
 def events_of(scenario: Scenario) -> list[Native]:
     """Return the events that the small agent is given in a scenario; nobody may change them."""
-    return dress(tell(scenario, target_of(scenario), "responses"), "responses", {"model": "model"})
+    return as_served(
+        encode(scenario, target_of(scenario), "responses"), "responses", {"model": "model"}
+    )
 
 
 @cache

@@ -112,7 +112,7 @@ def _seconds(seconds: float) -> str:
 
 
 def executions_of(provider: HostileProvider) -> tuple[Arguments, ...]:
-    """Return the arguments of each execution that the probe, or a returned nonce, tells of."""
+    """Return the arguments of each execution that the probe, or a returned nonce, shows."""
     noted: list[Execution] = provider.executions
     if noted:
         return tuple(each.arguments for each in noted)
@@ -153,7 +153,7 @@ def _shown(arguments: Mapping[str, Any]) -> str:
 
 
 def _usage(scenario: Scenario, output: str) -> str:
-    """Say whether the usage is told in the output, as far as its unusual number shows."""
+    """Say whether the usage stands in the output, as far as its unusual number shows."""
     numbers = {int(re.sub(r"\D", "", each)) for each in _NUMBERS.findall(output) if len(each) < 12}
     once = {INPUT_TOKENS, INPUT_TOKENS + 500}
     if scenario.name == USAGE_TWICE:

@@ -32,7 +32,7 @@ def run_check(
 ) -> int:
     """Try the adapter `target`, "MODULE:CLASS", write the report, and return the exit status.
 
-    `mixtures` is the number of random mixtures of harms besides all single ones, by `seed`. The
+    `mixtures` is the number of random mixtures of mutations besides all single ones, by `seed`. The
     leaks, and the smallest of the dead, are written as captures to the folder `save`, if given.
     """
     try:

@@ -1,13 +1,13 @@
 """The contract that every adapter must keep, tried on hostile streams without number.
 
-Two properties. *Safety*: a call is released only if the story completed and every byte of it is
-the story's: its ID, its name, its arguments, its place in the order, and no other call of the
-story is missing. *Liveness*: the unharmed stream, in every framing that the API allows, is
-released with exactly the story's calls, text and usage.
+Two properties. *Safety*: a call is released only if the script completed and every byte of it is
+the script's: its ID, its name, its arguments, its place in the order, and no other call of the
+script is missing. *Liveness*: the intact stream, in every framing that the API allows, is
+released with exactly the script's calls, text and usage.
 
-What no client of an API can see is held against nobody, and counted: each dialect's law lists
-what that is, and why. A trial is judged by the story and by the dialect's own referee, never by
-what another adapter makes of the stream.
+What no client of an API can see is no leak, and is counted: each dialect's reference lists
+what that is, and why. A trial is judged by the script and by the dialect's own reference reader,
+never by what another adapter makes of the stream.
 """
 
 from __future__ import annotations
@@ -15,35 +15,42 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from random import Random
 
-from agentlib.conformance.dialects.common import Dialect, Native, Telling
+from agentlib.conformance.dialects.common import Dialect, Encoding, Native
 from agentlib.conformance.dialects.reference import Unseen, difference
-from agentlib.conformance.mutations import Harm, Told, are_several, every_harm, kind_of, mixture
-from agentlib.conformance.report import MAX_KEPT, Dead, Leak, Report, calls_told
-from agentlib.conformance.script import STOPS, STORIES, UNLAWFUL, Story, catalog, invent
+from agentlib.conformance.mutations import (
+    EncodedScript,
+    Mutation,
+    are_several,
+    every_mutation,
+    kind_of,
+    mixture,
+)
+from agentlib.conformance.report import MAX_KEPT, Dead, Leak, Report, calls_line
+from agentlib.conformance.script import INVALID, SCRIPTS, STOPS, Script, catalog, invent
 from agentlib.conformance.trials import Maker, Outcome, Verdict, judge, run
 from agentlib.conversation import Usage
 
-# A story that stopped must release nothing, and its prefixes are those of the whole one.
-OF_A_STOPPED_STORY = frozenset({"stop"})
-# How many mixtures are made of one telling before the next one is told.
+# A script that stopped must release nothing, and its prefixes are those of the whole one.
+OF_A_STOPPED_SCRIPT = frozenset({"stop"})
+# How many mixtures are made of one encoding before the next one is encoded.
 MIXTURES_OF_ONE = 20
 
 NOT_COMPLETED = "the stream does not say that the response completed"
-NOT_LAWFUL = "one call of the response must not run, so none may"
-NOT_THE_STORY = "the stream tells no lawful story, and the real one was another"
+NOT_VALID = "one call of the response must not run, so none may"
+NOT_THE_SCRIPT = "the stream encodes no valid script, and the real one was another"
 
 
 def check(
     make: Maker, dialect: Dialect, *, mixtures: int = 5_000, seed: int = 1, strict: bool = True
 ) -> Report:
-    """Try an adapter on every telling, on every single harm, and on `mixtures` random mixtures.
+    """Try an adapter on every encoding, every single mutation, and `mixtures` random mixtures.
 
     `make` is called with the catalog and returns an adapter for one response: see
     `agentlib.conformance.trials`. `strict` is as `Trials` says.
     """
     trials = Trials(make, dialect, strict=strict)
-    trials.unharmed()
-    trials.every_harm()
+    trials.intact()
+    trials.every_mutation()
     trials.mixtures(mixtures, seed)
     return trials.report
 
@@ -51,8 +58,9 @@ def check(
 class Trials:
     """Tries one adapter in one dialect, and keeps the report.
 
-    `strict` holds both properties. Without it only what stands even for an adapter that is told
-    to tolerate things is held: nothing is released unless the stream says that its story completed.
+    `strict` holds both properties. Without it only what stands even for one that is allowed
+    to tolerate things is held: nothing is released unless the stream says that its script
+    completed.
     """
 
     def __init__(self, make: Maker, dialect: Dialect, *, strict: bool = True) -> None:
@@ -64,109 +72,123 @@ class Trials:
         self._shown: set[str] = set()
         self._unseen: dict[str, Unseen] = {row.what: row for row in dialect.unseen}
 
-    def unharmed(self, stories: Sequence[Story] = (*STORIES, *UNLAWFUL)) -> None:
-        """Try every story in every framing; those that are not lawful must not be released."""
-        for story in stories:
-            if self._dialect.tells(story):
+    def intact(self, scripts: Sequence[Script] = (*SCRIPTS, *INVALID)) -> None:
+        """Try every script in every framing; those that are not valid must not be released."""
+        for script in scripts:
+            if self._dialect.expresses(script):
                 for framing in self._dialect.framings:
-                    told = Told(self._dialect, story, framing, self._dialect.tell(story, framing))
-                    self._whole(told)
+                    encoded = EncodedScript(
+                        self._dialect, script, framing, self._dialect.encode(script, framing)
+                    )
+                    self._whole(encoded)
 
-    def every_harm(self) -> None:
-        """Try every single harm to every story, with every end, in the dialect's few framings."""
-        for told in tellings(self._dialect):
-            complete = told.story.stop == "complete"
+    def every_mutation(self) -> None:
+        """Try every single mutation of every script, with every end, in a few framings."""
+        for encoded in encodings(self._dialect):
+            complete = encoded.script.stop == "complete"
             if not complete:
-                self._whole(told)
-            thorough = complete and told.framing is self._dialect.harmed[0]
-            for harm, telling in every_harm(told, fields=thorough, letters=thorough):
-                if complete or harm.kind in OF_A_STOPPED_STORY:
-                    self._hostile(told, (harm,), telling)
+                self._whole(encoded)
+            thorough = complete and encoded.framing is self._dialect.mutated[0]
+            for mutation, encoding in every_mutation(encoded, fields=thorough, letters=thorough):
+                if complete or mutation.kind in OF_A_STOPPED_SCRIPT:
+                    self._hostile(encoded, (mutation,), encoding)
 
     def mixtures(self, count: int, seed: object) -> None:
-        """Try `count` mixtures of harms to stories, told or invented, in any framing."""
+        """Try `count` mixtures of mutations of scripts, given or invented, in any framing."""
         rng = Random(f"{self._dialect.name}, {seed}")  # noqa: S311 - seeded, nothing secret
         before = self.report.tried
         while self.report.tried < before + count:
-            told = random_telling(self._dialect, rng)
-            self._whole(told)
+            encoded = random_encoding(self._dialect, rng)
+            self._whole(encoded)
             for _ in range(MIXTURES_OF_ONE):
                 if self.report.tried < before + count:
-                    self._hostile(told, *mixture(told, rng))
+                    self._hostile(encoded, *mixture(encoded, rng))
 
-    def _whole(self, told: Told) -> None:
-        if not told.story.lawful:
-            self._try(told, (Harm("story", "unharmed", told.story.name),), told.events)
+    def _whole(self, encoded: EncodedScript) -> None:
+        if not encoded.script.valid:
+            self._try(encoded, (Mutation("script", "intact", encoded.script.name),), encoded.events)
             return
-        if told.story.stop != "complete":
-            self._try(told, (Harm("stop", "end", told.story.stop),), told.events)
+        if encoded.script.stop != "complete":
+            self._try(encoded, (Mutation("stop", "end", encoded.script.stop),), encoded.events)
             return
-        self.report.told += 1
-        outcome = run(self._make, self._catalog, told.events)
-        why = _not_live(told, outcome)
+        self.report.intact += 1
+        outcome = run(self._make, self._catalog, encoded.events)
+        why = _not_live(encoded, outcome)
         if why and self._strict:
             self.report.deaths += 1
-            dead = Dead(told.dialect.name, told.story, told.framing.name, tuple(told.events), why)
+            dead = Dead(
+                encoded.dialect.name,
+                encoded.script,
+                encoded.framing.name,
+                tuple(encoded.events),
+                why,
+            )
             self.report.dead = [*self.report.dead, dead][:MAX_KEPT]
 
-    def _hostile(self, told: Told, harms: tuple[Harm, ...], telling: Telling) -> None:
-        events = [said.event for said in telling]
-        if events != told.events:
-            self._try(told, harms, events)
+    def _hostile(
+        self, encoded: EncodedScript, mutations: tuple[Mutation, ...], encoding: Encoding
+    ) -> None:
+        events = [sent.event for sent in encoding]
+        if events != encoded.events:
+            self._try(encoded, mutations, events)
 
-    def _try(self, told: Told, harms: tuple[Harm, ...], events: list[Native]) -> None:
-        verdict, said, _ = self._tried(told, harms, events)
-        kind = kind_of(harms)
+    def _try(
+        self, encoded: EncodedScript, mutations: tuple[Mutation, ...], events: list[Native]
+    ) -> None:
+        verdict, why, _ = self._tried(encoded, mutations, events)
+        kind = kind_of(mutations)
         self.report.counts[kind, verdict] += 1
         if verdict == "unseen":
-            self.report.unseen[said] += 1
+            self.report.unseen[why] += 1
         if verdict == "leaked" and kind not in self._shown:
             self._shown.add(kind)
-            self.report.leaks.append(self._leak(told, harms, events))
+            self.report.leaks.append(self._leak(encoded, mutations, events))
 
     def _tried(
-        self, told: Told, harms: tuple[Harm, ...], events: Sequence[Native]
+        self, encoded: EncodedScript, mutations: tuple[Mutation, ...], events: Sequence[Native]
     ) -> tuple[Verdict, str, Outcome]:
         """Return the verdict, what it means, and the outcome."""
         outcome = run(self._make, self._catalog, events)
         if outcome.calls is None:
             return "refused", "", outcome
-        if not self._strict and told.story.lawful:
-            completed = told.dialect.completes(events)
+        if not self._strict and encoded.script.valid:
+            completed = encoded.dialect.completes(events)
             return ("right", "", outcome) if completed else ("leaked", NOT_COMPLETED, outcome)
-        verdict, reading = judge(told, events, outcome)
+        verdict, reading = judge(encoded, events, outcome)
         if reading is not None and verdict == "unseen":
-            what = difference(told.story, reading)
-            if self._cannot_be_seen(what, harms):
+            what = difference(encoded.script, reading)
+            if self._cannot_be_seen(what, mutations):
                 return "unseen", what, outcome
-            return "leaked", f"it is another story ({what}), and this API shows that", outcome
+            return "leaked", f"it is another script ({what}), and this API shows that", outcome
         if verdict == "leaked":
-            if not told.story.lawful:
-                return "leaked", NOT_LAWFUL, outcome
-            completed = told.dialect.completes(events)
-            return "leaked", NOT_THE_STORY if completed else NOT_COMPLETED, outcome
+            if not encoded.script.valid:
+                return "leaked", NOT_VALID, outcome
+            completed = encoded.dialect.completes(events)
+            return "leaked", NOT_THE_SCRIPT if completed else NOT_COMPLETED, outcome
         return verdict, "", outcome
 
-    def _cannot_be_seen(self, what: str, harms: tuple[Harm, ...]) -> bool:
-        # Harms to several events may agree with one another: then the referee alone decides.
+    def _cannot_be_seen(self, what: str, mutations: tuple[Mutation, ...]) -> bool:
+        # Mutations of several events may agree with one another: then the reader alone decides.
         row = self._unseen.get(what)
-        single = row.harms.get(harms[0].kind, ()) if row is not None else ()
-        return are_several(harms) or harms[0].place in single
+        single = row.mutations.get(mutations[0].kind, ()) if row is not None else ()
+        return are_several(mutations) or mutations[0].place in single
 
-    def _leak(self, told: Told, harms: tuple[Harm, ...], events: list[Native]) -> Leak:
-        released = self._tried(told, harms, events)[2].calls
+    def _leak(
+        self, encoded: EncodedScript, mutations: tuple[Mutation, ...], events: list[Native]
+    ) -> Leak:
+        released = self._tried(encoded, mutations, events)[2].calls
 
         def leaks(fewer: list[Native]) -> bool:
-            verdict, _, outcome = self._tried(told, harms, fewer)
+            verdict, _, outcome = self._tried(encoded, mutations, fewer)
             return verdict == "leaked" and outcome.calls == released
 
         events = smallest(events, leaks)
-        _, why, outcome = self._tried(told, harms, events)
+        _, why, outcome = self._tried(encoded, mutations, events)
         return Leak(
-            provider=told.dialect.name,
-            story=told.story,
-            framing=told.framing.name,
-            harms=harms,
+            provider=encoded.dialect.name,
+            script=encoded.script,
+            framing=encoded.framing.name,
+            mutations=mutations,
             events=tuple(events),
             released=tuple(outcome.calls or ()),
             at=outcome.at,
@@ -174,22 +196,22 @@ class Trials:
         )
 
 
-def tellings(dialect: Dialect) -> Iterator[Told]:
-    """Yield each story, and each of its ends, in the framings whose every harm is tried."""
-    for story in STORIES:
-        for ended in (story, *(story.stopped(stop) for stop in STOPS if stop != "complete")):
-            if dialect.tells(ended):
-                for framing in dialect.harmed:
-                    yield Told(dialect, ended, framing, dialect.tell(ended, framing))
+def encodings(dialect: Dialect) -> Iterator[EncodedScript]:
+    """Yield each script, and each of its ends, in the framings whose every mutation is tried."""
+    for script in SCRIPTS:
+        for ended in (script, *(script.stopped(stop) for stop in STOPS if stop != "complete")):
+            if dialect.expresses(ended):
+                for framing in dialect.mutated:
+                    yield EncodedScript(dialect, ended, framing, dialect.encode(ended, framing))
 
 
-def random_telling(dialect: Dialect, rng: Random) -> Told:
-    """Return a story, told or invented, in any framing."""
+def random_encoding(dialect: Dialect, rng: Random) -> EncodedScript:
+    """Return a script, given or invented, as it is encoded in any framing."""
     while True:
-        story: Story = rng.choice(STORIES) if rng.random() < 0.5 else invent(rng)
-        if dialect.tells(story):
+        script: Script = rng.choice(SCRIPTS) if rng.random() < 0.5 else invent(rng)
+        if dialect.expresses(script):
             framing = rng.choice(dialect.framings)
-            return Told(dialect, story, framing, dialect.tell(story, framing))
+            return EncodedScript(dialect, script, framing, dialect.encode(script, framing))
 
 
 def smallest(events: list[Native], leaks: Callable[[list[Native]], bool]) -> list[Native]:
@@ -209,18 +231,18 @@ def smallest(events: list[Native], leaks: Callable[[list[Native]], bool]) -> lis
     return events
 
 
-def _not_live(told: Told, outcome: Outcome) -> str:
+def _not_live(encoded: EncodedScript, outcome: Outcome) -> str:
     if outcome.calls is None:
-        if not outcome.refused and not told.story.calls:
+        if not outcome.refused and not encoded.script.calls:
             return ""
         return f"refused, {outcome.refused}" if outcome.refused else "nothing was released"
-    wanted = told.story.content
+    wanted = encoded.script.content
     if tuple(outcome.calls) != wanted.calls:
-        return f"released {calls_told(outcome.calls)}; the story is {calls_told(wanted.calls)}"
-    if not outcome.says(wanted):
-        said = f"{outcome.text!r} and {outcome.refusal!r}"
-        return f"released the text and refusal {said}; the story is {wanted[1:]}"
-    usage = told.dialect.usage(told.story)
+        return f"released {calls_line(outcome.calls)}; the script is {calls_line(wanted.calls)}"
+    if not outcome.matches(wanted):
+        texts = f"{outcome.text!r} and {outcome.refusal!r}"
+        return f"released the text and refusal {texts}; the script is {wanted[1:]}"
+    usage = encoded.dialect.usage(encoded.script)
     if isinstance(outcome.usage, Usage) and outcome.usage != usage:
         return f"expected {usage}, released {outcome.usage}"
     return ""

@@ -1,8 +1,9 @@
 """Fuzz the project's own adapters: `python -m agentlib.conformance.fuzz --streams 1000000`.
 
-Random mixtures of harm to told and invented stories, in every framing of every provider. The work
-is cut into parcels, each by its own seed, so that the result does not depend on how many processes
-do it. Exit status: 0 nothing leaked, 1 a leak, or an unharmed telling that was not released.
+Random mixtures of mutations of given and invented scripts, in every framing of every provider. The
+work is cut into parcels, each by its own seed, so that the result does not depend on how many
+processes do it. Exit status: 0 nothing leaked, 1 a leak, or an intact encoding that was not
+released.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def fuzz(streams: int, seed: int, jobs: int = 1) -> list[Report]:
     with ProcessPoolExecutor(jobs) as pool:
         for done, report in enumerate(pool.map(_fuzz_parcel, parcels), 1):
             reports[report.provider].add(report)
-            _tell_progress(done, len(parcels))
+            _show_progress(done, len(parcels))
     return list(reports.values())
 
 
@@ -81,7 +82,7 @@ def _fuzz_parcel(parcel: tuple[str, str, int]) -> Report:
     return trials.report
 
 
-def _tell_progress(done: int, parcels: int) -> None:
+def _show_progress(done: int, parcels: int) -> None:
     if done % 20 == 0 or done == parcels:
         sys.stderr.write(f"{done} of {parcels} parcels done\n")
 

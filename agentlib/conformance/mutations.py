@@ -1,8 +1,8 @@
-"""Harm: every hostile stream that one telling of a story gives, and any mixture of them.
+"""Mutation: every hostile stream that one encoding of a script gives, and any mixture of them.
 
-`every_harm` yields each way to do each kind of harm, one at a time; `mixture` does several, chosen
-by a seeded generator. A harmed telling shares the events that it did not change with the one that
-it came from: nobody may change them.
+`every_mutation` yields each way to do each kind of mutation, one at a time; `mixture` does several,
+chosen by a seeded generator. A mutated encoding shares the events that it did not change with the
+one that it came from: nobody may change them.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from agentlib.conformance.dialects.common import (
     TERMINAL,
     USAGE,
     Dialect,
+    EncodedEvent,
+    Encoding,
     Framing,
     Native,
-    Said,
-    Telling,
 )
-from agentlib.conformance.script import Story, StoryCall
+from agentlib.conformance.script import Script, ScriptCall
 from agentlib.mutations import Path, cut, double, drop, nodes, put, remove, swap
 
 KINDS: dict[str, str] = {
@@ -36,34 +36,34 @@ KINDS: dict[str, str] = {
     "name": "a tool's name is changed",
     "alter": "a text is altered by one character",
     "field": "a field is missing, null or mistyped",
-    "stop": "the end says something else",
+    "stop": "the end names another reason",
     "lost": "a whole call is lost",
     "extra": "a whole call comes from nowhere",
-    "story": "the model asks for what must not run",
+    "script": "the model asks for what must not run",
     "mixture": "several of these at once",
 }
 
 # One change inside of an event: its kind, what it does, and the event that it leaves.
 Edit: TypeAlias = tuple[str, str, Native]
-EXTRA = StoryCall("call_z", "remove", '{"path": "z"}')
+EXTRA = ScriptCall("call_z", "remove", '{"path": "z"}')
 
 
-class Told(NamedTuple):
-    """A story as a dialect tells it in one framing."""
+class EncodedScript(NamedTuple):
+    """A script as a dialect encodes it in one framing."""
 
     dialect: Dialect
-    story: Story
+    script: Script
     framing: Framing
-    telling: Telling
+    encoding: Encoding
 
     @property
     def events(self) -> list[Native]:
         """The native events."""
-        return [said.event for said in self.telling]
+        return [sent.event for sent in self.encoding]
 
 
-class Harm(NamedTuple):
-    """What was done: the kind of harm, what the event was in the story, and the exact act."""
+class Mutation(NamedTuple):
+    """What was done: the kind of mutation, what the event was in the script, and the exact act."""
 
     kind: str
     place: str
@@ -73,25 +73,27 @@ class Harm(NamedTuple):
         return f"{self.kind} · {self.place} · {self.act}"
 
 
-Harmed: TypeAlias = tuple[Harm, Telling]
+Mutated: TypeAlias = tuple[Mutation, Encoding]
 
 
-def every_harm(told: Told, *, fields: bool = True, letters: bool = True) -> Iterator[Harmed]:
-    """Yield every harm of one kind at one place, with the telling that it leaves.
+def every_mutation(
+    encoded: EncodedScript, *, fields: bool = True, letters: bool = True
+) -> Iterator[Mutated]:
+    """Yield every mutation of one kind at one place, with the encoding that it leaves.
 
     `fields` is whether each field is also taken away, made null, and given another type, and
     `letters` whether each character of a text is also lost and doubled: these are most of all.
     """
-    telling = told.telling
-    for at, said in enumerate(telling):
-        yield _cut(telling, at)
-        yield from _around(telling, at)
-        for path, value in nodes(said.event):
-            for edit in _in_a_node(told.dialect, telling, said, path, value):
+    encoding = encoded.encoding
+    for at, sent in enumerate(encoding):
+        yield _cut(encoding, at)
+        yield from _around(encoding, at)
+        for path, value in nodes(sent.event):
+            for edit in _in_a_node(encoded.dialect, encoding, sent, path, value):
                 if _is_meant(edit, fields=fields, letters=letters):
-                    yield _edited(telling, at, edit)
-    yield from _stops(told, telling)
-    yield from _whole_calls(told, telling)
+                    yield _edited(encoding, at, edit)
+    yield from _stops(encoded, encoding)
+    yield from _whole_calls(encoded, encoding)
 
 
 def _is_meant(edit: Edit, *, fields: bool, letters: bool) -> bool:
@@ -101,67 +103,67 @@ def _is_meant(edit: Edit, *, fields: bool, letters: bool) -> bool:
     return letters or kind != "alter" or act.endswith("replaced")
 
 
-def mixture(told: Told, rng: Random) -> tuple[tuple[Harm, ...], Telling]:
-    """Do one to four harms to a telling, by `rng`, one after the other.
+def mixture(encoded: EncodedScript, rng: Random) -> tuple[tuple[Mutation, ...], Encoding]:
+    """Do one to four mutations to a encoding, by `rng`, one after the other.
 
-    What finds nothing to harm is left out, so that there may be none.
+    What finds nothing to mutation is left out, so that there may be none.
     """
-    harms: list[Harm] = []
-    telling = told.telling
+    mutations: list[Mutation] = []
+    encoding = encoded.encoding
     for _ in range(rng.choice(_HOW_MANY)):
-        if telling:
-            harmed = rng.choice(_RANDOM)(told, telling, rng)
-            if harmed is not None:
-                harm, telling = harmed
-                harms.append(harm)
-    return tuple(harms), telling
+        if encoding:
+            mutated = rng.choice(_RANDOM)(encoded, encoding, rng)
+            if mutated is not None:
+                mutation, encoding = mutated
+                mutations.append(mutation)
+    return tuple(mutations), encoding
 
 
 _HOW_MANY = (1, 1, 2, 2, 2, 3, 3, 4)
 
 
-def are_several(harms: Sequence[Harm]) -> bool:
-    """Say whether it is more than one harm: a move is as many swaps as it goes places."""
-    return len(harms) != 1 or harms[0].kind == "move"
+def are_several(mutations: Sequence[Mutation]) -> bool:
+    """Say whether it is more than one mutation: a move is as many swaps as it goes places."""
+    return len(mutations) != 1 or mutations[0].kind == "move"
 
 
-def kind_of(harms: Sequence[Harm]) -> str:
-    """Return the kind of harm that was done: a mixture where there were several."""
-    return harms[0].kind if len(harms) == 1 else "mixture"
+def kind_of(mutations: Sequence[Mutation]) -> str:
+    """Return the kind of mutation that was done: a mixture where there were several."""
+    return mutations[0].kind if len(mutations) == 1 else "mixture"
 
 
-def _cut(telling: Telling, at: int) -> Harmed:
-    return Harm("cut", telling[at].place, f"before event {at + 1}"), cut(telling, at)
+def _cut(encoding: Encoding, at: int) -> Mutated:
+    return Mutation("cut", encoding[at].place, f"before event {at + 1}"), cut(encoding, at)
 
 
-def _around(telling: Telling, at: int) -> Iterator[Harmed]:
-    said = telling[at]
-    yield Harm("drop", said.place, f"event {at + 1}"), drop(telling, at)
-    yield Harm("double", said.place, f"event {at + 1}"), double(telling, at)
-    if at + 1 < len(telling):
+def _around(encoding: Encoding, at: int) -> Iterator[Mutated]:
+    sent = encoding[at]
+    yield Mutation("drop", sent.place, f"event {at + 1}"), drop(encoding, at)
+    yield Mutation("double", sent.place, f"event {at + 1}"), double(encoding, at)
+    if at + 1 < len(encoding):
         act = f"events {at + 1} and {at + 2}"
-        yield Harm("swap", said.place, act), swap(telling, at)
+        yield Mutation("swap", sent.place, act), swap(encoding, at)
 
 
-def _stops(told: Told, telling: Telling) -> Iterator[Harmed]:
-    for act, harmed in told.dialect.stops(telling):
-        yield Harm("stop", "end", act), harmed
+def _stops(encoded: EncodedScript, encoding: Encoding) -> Iterator[Mutated]:
+    for act, mutated in encoded.dialect.stops(encoding):
+        yield Mutation("stop", "end", act), mutated
 
 
-def _whole_calls(told: Told, telling: Telling) -> Iterator[Harmed]:
-    for call in told.story.calls:
-        rest = [said for said in telling if said.call != call.call_id]
-        if len(rest) < len(telling):
-            yield Harm("lost", "whole call", call.call_id), rest
-    longer = replace(told.story, calls=(*told.story.calls, EXTRA))
-    retold = told.dialect.tell(longer, told.framing)
-    extra = [said for said in retold if said.call == EXTRA.call_id]
-    end = next((at for at, s in enumerate(telling) if s.place in _ENDS), len(telling))
-    before = [*telling[:end], *extra, *telling[end:]]
-    yield Harm("extra", "before the end", EXTRA.call_id), before
-    yield Harm("extra", "after the end", EXTRA.call_id), [*telling, *extra]
-    ends = [said for said in retold if said.place in _ENDS]
-    yield Harm("extra", "in the end alone", EXTRA.call_id), [*telling[:end], *ends]
+def _whole_calls(encoded: EncodedScript, encoding: Encoding) -> Iterator[Mutated]:
+    for call in encoded.script.calls:
+        rest = [sent for sent in encoding if sent.call != call.call_id]
+        if len(rest) < len(encoding):
+            yield Mutation("lost", "whole call", call.call_id), rest
+    longer = replace(encoded.script, calls=(*encoded.script.calls, EXTRA))
+    longer_encoding = encoded.dialect.encode(longer, encoded.framing)
+    extra = [sent for sent in longer_encoding if sent.call == EXTRA.call_id]
+    end = next((at for at, s in enumerate(encoding) if s.place in _ENDS), len(encoding))
+    before = [*encoding[:end], *extra, *encoding[end:]]
+    yield Mutation("extra", "before the end", EXTRA.call_id), before
+    yield Mutation("extra", "after the end", EXTRA.call_id), [*encoding, *extra]
+    ends = [sent for sent in longer_encoding if sent.place in _ENDS]
+    yield Mutation("extra", "in the end alone", EXTRA.call_id), [*encoding[:end], *ends]
 
 
 _ENDS = frozenset({STOP_REASON, TERMINAL, USAGE})
@@ -171,10 +173,10 @@ _ENDS = frozenset({STOP_REASON, TERMINAL, USAGE})
 
 
 def _in_a_node(
-    dialect: Dialect, telling: Telling, said: Said, path: Path, value: Any
+    dialect: Dialect, encoding: Encoding, sent: EncodedEvent, path: Path, value: Any
 ) -> Iterator[Edit]:
-    event, where = said.event, ".".join(map(str, path))
-    for kind, what, new in _values(dialect, telling, path, value):
+    event, where = sent.event, ".".join(map(str, path))
+    for kind, what, new in _values(dialect, encoding, path, value):
         yield kind, f"{where} {what}", put(event, path, new)
     if not isinstance(path[-1], int):
         yield "field", f"{where} missing", remove(event, path)
@@ -184,14 +186,14 @@ def _in_a_node(
 
 
 def _values(
-    dialect: Dialect, telling: Telling, path: Path, value: Any
+    dialect: Dialect, encoding: Encoding, path: Path, value: Any
 ) -> Iterator[tuple[str, str, Any]]:
     key = path[-1]
     if isinstance(value, list):
         yield from _lists(value)
     elif isinstance(value, str):
         if key in dialect.ids:
-            yield from (("id", what, new) for what, new in _other_ids(telling, key, value))
+            yield from (("id", what, new) for what, new in _other_ids(encoding, key, value))
         elif key in dialect.names:
             yield from (("name", what, new) for what, new in _other_names(value))
         elif key in dialect.fragments:
@@ -210,16 +212,16 @@ def _lists(value: list[Any]) -> Iterator[tuple[str, str, list[Any]]]:
             yield "swap", f"entries {at} and {at + 1}", swap(value, at)
 
 
-def _other_ids(telling: Telling, key: str | int, value: str) -> Iterator[tuple[str, str]]:
+def _other_ids(encoding: Encoding, key: str | int, value: str) -> Iterator[tuple[str, str]]:
     yield "another", f"{value[:-1]}y"
     yield "empty", ""
-    yield from (("one of the others", other) for other in _ids(telling, key) if other != value)
+    yield from (("one of the others", other) for other in _ids(encoding, key) if other != value)
 
 
-def _ids(telling: Telling, key: str | int) -> list[str]:
+def _ids(encoding: Encoding, key: str | int) -> list[str]:
     found: dict[str, None] = {}
-    for said in telling:
-        for path, value in nodes(said.event):
+    for sent in encoding:
+        for path, value in nodes(sent.event):
             if path[-1] == key and isinstance(value, str) and value:
                 found[value] = None
     return list(found)
@@ -247,48 +249,48 @@ def _of_another_type(value: Any) -> Any:
 # ------------------------------------------------------------------------------------ at random
 
 
-def _random_cut(_: Told, telling: Telling, rng: Random) -> Harmed:
-    return _cut(telling, rng.randrange(len(telling)))
+def _random_cut(_: EncodedScript, encoding: Encoding, rng: Random) -> Mutated:
+    return _cut(encoding, rng.randrange(len(encoding)))
 
 
-def _random_around(_: Told, telling: Telling, rng: Random) -> Harmed:
-    return rng.choice(list(_around(telling, rng.randrange(len(telling)))))
+def _random_around(_: EncodedScript, encoding: Encoding, rng: Random) -> Mutated:
+    return rng.choice(list(_around(encoding, rng.randrange(len(encoding)))))
 
 
-def _random_move(_: Told, telling: Telling, rng: Random) -> Harmed:
-    source, target = rng.randrange(len(telling)), rng.randrange(len(telling))
-    said, rest = telling[source], drop(telling, source)
-    rest.insert(target, said)
-    return Harm("move", said.place, f"event {source + 1} to place {target + 1}"), rest
+def _random_move(_: EncodedScript, encoding: Encoding, rng: Random) -> Mutated:
+    source, target = rng.randrange(len(encoding)), rng.randrange(len(encoding))
+    sent, rest = encoding[source], drop(encoding, source)
+    rest.insert(target, sent)
+    return Mutation("move", sent.place, f"event {source + 1} to place {target + 1}"), rest
 
 
-def _random_stop(told: Told, telling: Telling, rng: Random) -> Harmed | None:
-    found = list(_stops(told, telling))
+def _random_stop(encoded: EncodedScript, encoding: Encoding, rng: Random) -> Mutated | None:
+    found = list(_stops(encoded, encoding))
     return rng.choice(found) if found else None
 
 
-def _random_call(told: Told, telling: Telling, rng: Random) -> Harmed:
-    return rng.choice(list(_whole_calls(told, telling)))
+def _random_call(encoded: EncodedScript, encoding: Encoding, rng: Random) -> Mutated:
+    return rng.choice(list(_whole_calls(encoded, encoding)))
 
 
-def _random_field(told: Told, telling: Telling, rng: Random) -> Harmed | None:
-    at = rng.randrange(len(telling))
-    said = telling[at]
-    found = list(nodes(said.event))
+def _random_field(encoded: EncodedScript, encoding: Encoding, rng: Random) -> Mutated | None:
+    at = rng.randrange(len(encoding))
+    sent = encoding[at]
+    found = list(nodes(sent.event))
     if not found:
         return None
     path, value = rng.choice(found)
-    edits = list(_in_a_node(told.dialect, telling, said, path, value))
-    return _edited(telling, at, rng.choice(edits))
+    edits = list(_in_a_node(encoded.dialect, encoding, sent, path, value))
+    return _edited(encoding, at, rng.choice(edits))
 
 
-def _random_alter(told: Told, telling: Telling, rng: Random) -> Harmed | None:
-    at = rng.randrange(len(telling))
-    said = telling[at]
-    fragments = told.dialect.fragments
+def _random_alter(encoded: EncodedScript, encoding: Encoding, rng: Random) -> Mutated | None:
+    at = rng.randrange(len(encoding))
+    sent = encoding[at]
+    fragments = encoded.dialect.fragments
     found = [
         (path, value)
-        for path, value in nodes(said.event)
+        for path, value in nodes(sent.event)
         if path[-1] in fragments and isinstance(value, str) and value
     ]
     if not found:
@@ -296,30 +298,32 @@ def _random_alter(told: Told, telling: Telling, rng: Random) -> Harmed | None:
     path, value = rng.choice(found)
     what, new = rng.choice(list(_altered(value, rng.randrange(len(value)))))
     act = f"{'.'.join(map(str, path))} {what}"
-    return _edited(telling, at, ("alter", act, put(said.event, path, new)))
+    return _edited(encoding, at, ("alter", act, put(sent.event, path, new)))
 
 
-def _random_identity(told: Told, telling: Telling, rng: Random) -> Harmed | None:
-    at = rng.randrange(len(telling))
-    said, dialect = telling[at], told.dialect
+def _random_identity(encoded: EncodedScript, encoding: Encoding, rng: Random) -> Mutated | None:
+    at = rng.randrange(len(encoding))
+    sent, dialect = encoding[at], encoded.dialect
     keys = dialect.ids | dialect.names | dialect.numbers
     found = [
-        (kind, f"{'.'.join(map(str, path))} {what}", put(said.event, path, new))
-        for path, value in nodes(said.event)
+        (kind, f"{'.'.join(map(str, path))} {what}", put(sent.event, path, new))
+        for path, value in nodes(sent.event)
         if path[-1] in keys
-        for kind, what, new in _values(dialect, telling, path, value)
+        for kind, what, new in _values(dialect, encoding, path, value)
     ]
-    return _edited(telling, at, rng.choice(found)) if found else None
+    return _edited(encoding, at, rng.choice(found)) if found else None
 
 
-def _edited(telling: Telling, at: int, edit: Edit) -> Harmed:
+def _edited(encoding: Encoding, at: int, edit: Edit) -> Mutated:
     kind, act, event = edit
-    said = telling[at]
-    return Harm(kind, said.place, f"event {at + 1}: {act}"), put(telling, (at,), said.saying(event))
+    sent = encoding[at]
+    return Mutation(kind, sent.place, f"event {at + 1}: {act}"), put(
+        encoding, (at,), sent.with_event(event)
+    )
 
 
 # What stands several times is chosen more often.
-_RANDOM: tuple[Callable[[Told, Telling, Random], Harmed | None], ...] = (
+_RANDOM: tuple[Callable[[EncodedScript, Encoding, Random], Mutated | None], ...] = (
     _random_cut,
     _random_around,
     _random_around,

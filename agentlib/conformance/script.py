@@ -1,7 +1,7 @@
-"""Stories: what a model means to say, written once, in no provider's words.
+"""Scripts: what a model means to express, written once, in no provider's words.
 
-A dialect (`agentlib.conformance.dialects`) tells a story as the native events of one API, in any
-framing that the API allows. Whatever the framing, the story stays the same, and so
+A dialect (`agentlib.conformance.dialects`) encodes a script as the native events of one API, in any
+framing that the API allows. Whatever the framing, the script stays the same, and so
 must the decision.
 """
 
@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from agentlib.conversation import Catalog, ToolSpec, Usage
 from agentlib.jsonvalues import FrozenObject, thaw
 
-# How a story ends: whole, at the token limit, by a content filter, or by a failing server.
+# How a script ends: whole, at the token limit, by a content filter, or by a failing server.
 Stop: TypeAlias = Literal["complete", "length", "filter", "failed"]
 STOPS: tuple[Stop, ...] = ("complete", "length", "filter", "failed")
 
@@ -24,7 +24,7 @@ STOPS: tuple[Stop, ...] = ("complete", "length", "filter", "failed")
 BILLED = Usage(input_tokens=120, cached_tokens=64, output_tokens=30, reasoning_tokens=8)
 
 
-class StoryCall(NamedTuple):
+class ScriptCall(NamedTuple):
     """A call as the model means it; `arguments` is its argument text, to the byte."""
 
     call_id: str
@@ -41,31 +41,31 @@ class Content(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
+class Script:
     """One response as it is meant.
 
-    `text` holds the parts of the answer, and `refusal` what is said instead of one. `reasoning`
+    `text` holds the parts of the answer, and `refusal` what is sent instead of one. `reasoning`
     is shown before both. `usage` is what is billed, and `stop` how it ends. One that is not
-    `lawful` asks for what no gate may pass: nothing of it may be released, however it is told.
+    `valid` asks for what no gate may pass: nothing of it may be released, however it is encoded.
     """
 
     name: str
     text: tuple[str, ...] = ()
     refusal: str = ""
     reasoning: str = ""
-    calls: tuple[StoryCall, ...] = ()
+    calls: tuple[ScriptCall, ...] = ()
     usage: Usage | None = BILLED
     stop: Stop = "complete"
-    lawful: bool = True
+    valid: bool = True
 
     @property
     def content(self) -> Content:
-        """What a client must release of it, if it completes and is lawful."""
+        """What a client must release of it, if it completes and is valid."""
         calls = ((c.call_id, c.name, canonical(json.loads(c.arguments))) for c in self.calls)
         return Content(tuple(calls), "".join(self.text), self.refusal)
 
-    def stopped(self, stop: Stop) -> Story:
-        """Return the same story with another end."""
+    def stopped(self, stop: Stop) -> Script:
+        """Return the same script with another end."""
         return replace(self, name=f"{self.name}, {stop}", stop=stop)
 
 
@@ -94,42 +94,42 @@ TOOLS: tuple[ToolSpec, ...] = (
 
 
 def catalog() -> Catalog:
-    """Return the catalog that every story is told for."""
+    """Return the catalog that every script is encoded for."""
     return Catalog(TOOLS)
 
 
-ONE_CALL = Story("one call", calls=(StoryCall("call_a", "read", '{"path": "aab.py"}'),))
-TEXT_AND_CALL = Story(
+ONE_CALL = Script("one call", calls=(ScriptCall("call_a", "read", '{"path": "aab.py"}'),))
+TEXT_AND_CALL = Script(
     "text and call",
     text=("I look.", " ñ😀"),
-    calls=(StoryCall("call_a", "edit", '{"path":"b","old":"\\u00e9\\n","new":"😀😀"}'),),
+    calls=(ScriptCall("call_a", "edit", '{"path":"b","old":"\\u00e9\\n","new":"😀😀"}'),),
 )
-THREE_CALLS = Story(
+THREE_CALLS = Script(
     "three calls",
     text=("All three.",),
     calls=(
-        StoryCall("call_a", "read", '{"path": "x.py"}'),
-        StoryCall("call_b", "test", "{}"),
-        StoryCall("call_c", "list", '{"depth": 12}'),
+        ScriptCall("call_a", "read", '{"path": "x.py"}'),
+        ScriptCall("call_b", "test", "{}"),
+        ScriptCall("call_c", "list", '{"depth": 12}'),
     ),
 )
-TWO_ALIKE = Story(
+TWO_ALIKE = Script(
     "two alike",
     calls=(
-        StoryCall("call_a", "read", '{"path": "a11"}'),
-        StoryCall("call_b", "remove", '{"path": "b11"}'),
+        ScriptCall("call_a", "read", '{"path": "a11"}'),
+        ScriptCall("call_b", "remove", '{"path": "b11"}'),
     ),
 )
-REASONED = Story(
+REASONED = Script(
     "reasoned",
     reasoning="Tests first.",
     text=("I test.",),
-    calls=(StoryCall("call_a", "test", "{}"),),
+    calls=(ScriptCall("call_a", "test", "{}"),),
 )
-TEXT_ONLY = Story("text only", text=("Both files are fine.",))
-REFUSAL = Story("refusal", refusal="I will not.")
+TEXT_ONLY = Script("text only", text=("Both files are fine.",))
+REFUSAL = Script("refusal", refusal="I will not.")
 
-STORIES: tuple[Story, ...] = (
+SCRIPTS: tuple[Script, ...] = (
     ONE_CALL,
     TEXT_AND_CALL,
     THREE_CALLS,
@@ -142,14 +142,14 @@ STORIES: tuple[Story, ...] = (
 _GOOD = ONE_CALL.calls[0]
 
 
-def _unlawful(what: str, call: StoryCall) -> Story:
-    return Story(f"a good call, and {what}", calls=(_GOOD, call), lawful=False)
+def _invalid(what: str, call: ScriptCall) -> Script:
+    return Script(f"a good call, and {what}", calls=(_GOOD, call), valid=False)
 
 
 # A good first call beside one that must not run: then none does.
-UNLAWFUL: tuple[Story, ...] = (
+INVALID: tuple[Script, ...] = (
     *(
-        _unlawful(what, StoryCall("call_b", name, arguments))
+        _invalid(what, ScriptCall("call_b", name, arguments))
         for what, name, arguments in (
             ("an unknown tool", "shell", '{"path": "a"}'),
             ("no name", "", '{"path": "a"}'),
@@ -169,22 +169,22 @@ UNLAWFUL: tuple[Story, ...] = (
             ("half a character", "read", '{"path": "\\ud83d"}'),
         )
     ),
-    _unlawful("one of the same ID", StoryCall("call_a", "read", '{"path": "b"}')),
-    _unlawful("one without an ID", StoryCall("", "read", '{"path": "b"}')),
+    _invalid("one of the same ID", ScriptCall("call_a", "read", '{"path": "b"}')),
+    _invalid("one without an ID", ScriptCall("", "read", '{"path": "b"}')),
 )
 
 _LETTERS = 'ab1 "\\\n/{}[]:,éñ漢😀\u2028'
 
 
-def invent(rng: Random) -> Story:
-    """Return a story made up by `rng`: one to four calls or none, short texts of hard letters."""
+def invent(rng: Random) -> Script:
+    """Return a script made up by `rng`: one to four calls or none, short texts of hard letters."""
     tools = [rng.choice(TOOLS) for _ in range(rng.choice((0, 1, 1, 1, 2, 2, 3, 4)))]
-    return Story(
+    return Script(
         name="invented",
         text=tuple(_word(rng) for _ in range(rng.randrange(3))),
         reasoning=_word(rng) if rng.random() < 0.2 else "",
         calls=tuple(
-            StoryCall(f"call_{n}{rng.randrange(100)}", tool.name, _arguments(tool, rng))
+            ScriptCall(f"call_{n}{rng.randrange(100)}", tool.name, _arguments(tool, rng))
             for n, tool in enumerate(tools)
         ),
         usage=Usage(*(rng.randrange(1, 500) for _ in range(4))),

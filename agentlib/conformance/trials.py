@@ -19,7 +19,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from agentlib.assembly import Assembly, Decision
 from agentlib.conformance.dialects.common import Native
-from agentlib.conformance.mutations import Told
+from agentlib.conformance.mutations import EncodedScript
 from agentlib.conformance.script import Content, canonical
 from agentlib.conversation import Catalog, Usage
 from agentlib.providers.fields import TranslatorOptions
@@ -157,8 +157,9 @@ class Outcome:
     """What came of a stream.
 
     `calls` are those released, in order, with canonical arguments; None where nothing was. `text`
-    and `refusal` are None where the adapter does not tell. `refused` says what it raised, `at` is
-    the number of the event (from 1) of the first release, one more than the last at the end.
+    and `refusal` are None where the adapter has no such attribute. `refused` says what it raised,
+    `at` is the number of the event (from 1) of the first release, one more than the last at the
+    end.
     """
 
     calls: list[tuple[str, str, str]] | None = None
@@ -168,8 +169,8 @@ class Outcome:
     refused: str = ""
     at: int = 0
 
-    def says(self, content: Content) -> bool:
-        """Say whether what was released is exactly this, as far as the adapter tells."""
+    def matches(self, content: Content) -> bool:
+        """Say whether what was released is exactly this, as far as the adapter shows."""
         return (
             self.calls is not None
             and tuple(self.calls) == content.calls
@@ -193,8 +194,8 @@ def run(make: Maker, catalog: Catalog, events: Sequence[Native]) -> Outcome:
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever an adapter raises refuses
         outcome.refused = f"{type(error).__name__}: {error}"
     if outcome.calls is not None:
-        outcome.text = _told(adapter, "text")
-        outcome.refusal = _told(adapter, "refusal")
+        outcome.text = _text_of(adapter, "text")
+        outcome.refusal = _text_of(adapter, "refusal")
         outcome.usage = getattr(adapter, "usage", None)
     return outcome
 
@@ -236,26 +237,28 @@ def _canonical(arguments: Any) -> str:
         return repr(arguments)
 
 
-def _told(adapter: object, name: str) -> str | None:
+def _text_of(adapter: object, name: str) -> str | None:
     value = getattr(adapter, name, None)
     return value if isinstance(value, str) else None
 
 
-def judge(told: Told, events: Sequence[Native], outcome: Outcome) -> tuple[Verdict, Content | None]:
-    """Judge what came of a harmed telling; also return the story that an unseen harm made of it.
+def judge(
+    encoded: EncodedScript, events: Sequence[Native], outcome: Outcome
+) -> tuple[Verdict, Content | None]:
+    """Judge what came of a mutated encoding; also return what an unseen mutation made of it.
 
-    Right is a release of exactly the story, which completed. Unseen is a release of what the
-    stream, a lawful telling word for word, says. Any other release is a leak.
+    Right is a release of exactly the script, which completed. Unseen is a release of what the
+    stream, a valid encoding word for word, says. Any other release is a leak.
     """
     if outcome.calls is None:
         return "refused", None
-    story = told.story
-    if not story.lawful:
+    script = encoded.script
+    if not script.valid:
         return "leaked", None
-    completed = story.stop == "complete" and told.dialect.completes(events)
-    if completed and told.dialect.is_its_own(events) and outcome.says(story.content):
+    completed = script.stop == "complete" and encoded.dialect.completes(events)
+    if completed and encoded.dialect.is_its_own(events) and outcome.matches(script.content):
         return "right", None
-    reading = told.dialect.read(events)
-    if reading is not None and outcome.says(reading):
+    reading = encoded.dialect.read(events)
+    if reading is not None and outcome.matches(reading):
         return "unseen", reading
     return "leaked", reading

@@ -1,1 +1,1 @@
-"""How each API tells a script as native events: the dialects, and their references."""
+"""How each API encodes a script as native events: the dialects, and their references."""

@@ -1,6 +1,6 @@
 """The OpenAI Chat Completions dialect. Source: OpenAI's API reference, "Chat Completions".
 
-Its law is in `chat_law`.
+Its reference reader is in `chat_reference`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-from agentlib.conformance.dialects.chat_reference import UNSEEN, read_lawful
+from agentlib.conformance.dialects.chat_reference import UNSEEN, decode
 from agentlib.conformance.dialects.common import (
     ARGUMENTS,
     CALL_START,
@@ -21,16 +21,16 @@ from agentlib.conformance.dialects.common import (
     USAGE,
     WHOLE_CALL,
     Dialect,
+    EncodedEvent,
+    Encoding,
     Native,
-    Said,
-    Telling,
     Variant,
     changed,
     merged,
     pieces,
-    with_nothings,
+    with_keep_alives,
 )
-from agentlib.conformance.script import Content, Story, StoryCall
+from agentlib.conformance.script import Content, Script, ScriptCall
 from agentlib.conversation import Usage
 
 FINISHED = {"length": "length", "filter": "content_filter"}
@@ -39,7 +39,7 @@ ERROR: Native = {"error": {"code": "server_error", "message": "The server broke.
 
 @dataclass(frozen=True, slots=True)
 class ChatFraming:
-    """How a server of this API cuts a story into chunks.
+    """How a server of this API cuts a script into chunks.
 
     `piece` is the size of a fragment in characters, or UTF-16 code units where `units` is set.
     `identity` says whether a call's ID and name stand "once" or in "every" chunk. `index` is how
@@ -63,7 +63,7 @@ class ChatFraming:
     unfinished: str | None = None
     usage: str = "last"
     reasoning: str = "reasoning_content"
-    nothings: bool = False
+    keep_alives: bool = False
 
 
 def _framings() -> Iterator[ChatFraming]:
@@ -92,7 +92,7 @@ def _framings() -> Iterator[ChatFraming]:
     yield replace(plain, name="finish stop, whole", finish="stop", call="whole")
     yield replace(plain, name="finish on the last chunk", on_last=True)
     yield replace(plain, name="reasoning", reasoning="reasoning")
-    yield replace(plain, name="keep-alives", nothings=True)
+    yield replace(plain, name="keep-alives", keep_alives=True)
     yield replace(plain, name="empty finish reasons", unfinished="")
 
 
@@ -108,33 +108,33 @@ class Chat(Dialect):
     unseen = UNSEEN
 
     framings = tuple(_framings())
-    harmed = (
+    mutated = (
         framings[0],
-        ChatFraming("interleaved, all said in every chunk", 3, identity="every", interleaved=True),
+        ChatFraming("interleaved, all sent in every chunk", 3, identity="every", interleaved=True),
         ChatFraming("whole, usage on finish", call="whole", finish="stop", usage="finish"),
     )
 
-    def usage(self, story: Story) -> Usage | None:
+    def usage(self, script: Script) -> Usage | None:
         """Return the usage: this API reports all of it."""
-        return story.usage
+        return script.usage
 
-    def tell(self, story: Story, framing: ChatFraming) -> Telling:
-        """Return the story's native events; `[DONE]` is none."""
-        telling = [*_opening(framing), *_words(story, framing), *_calls(story, framing)]
-        telling = [_unfinished(said, framing.unfinished) for said in telling]
-        reason = FINISHED.get(story.stop) or (framing.finish if story.calls else "stop")
-        if framing.on_last and telling and telling[-1].event["choices"]:
-            last = telling[-1]
+    def encode(self, script: Script, framing: ChatFraming) -> Encoding:
+        """Return the script's native events; `[DONE]` is none."""
+        encoding = [*_opening(framing), *_words(script, framing), *_calls(script, framing)]
+        encoding = [_unfinished(sent, framing.unfinished) for sent in encoding]
+        reason = FINISHED.get(script.stop) or (framing.finish if script.calls else "stop")
+        if framing.on_last and encoding and encoding[-1].event["choices"]:
+            last = encoding[-1]
             choice = {**last.event["choices"][0], "finish_reason": reason}
-            telling[-1] = changed(last, choices=[choice])
+            encoding[-1] = changed(last, choices=[choice])
         else:
-            telling.append(Said(STOP_REASON, _chunk({}, reason)))
-        if story.stop == "failed":
-            telling[-1] = Said(TERMINAL, dict(ERROR))
-        telling = _with_usage(telling, story, framing)
-        if not framing.nothings:
-            return telling
-        return with_nothings(telling, (_empty(), {**_empty(), "choices": None}, _chunk(None)))
+            encoding.append(EncodedEvent(STOP_REASON, _chunk({}, reason)))
+        if script.stop == "failed":
+            encoding[-1] = EncodedEvent(TERMINAL, dict(ERROR))
+        encoding = _with_usage(encoding, script, framing)
+        if not framing.keep_alives:
+            return encoding
+        return with_keep_alives(encoding, (_empty(), {**_empty(), "choices": None}, _chunk(None)))
 
     def completes(self, events: Sequence[Native]) -> bool:
         """Say whether a finish reason that completes stands there, and no other, and no error."""
@@ -144,33 +144,33 @@ class Chat(Dialect):
                 return False
             choices = event.get("choices")
             for choice in choices if isinstance(choices, list) else ():
-                told = choice if isinstance(choice, dict) else {}
-                delta = told.get("delta")
+                native = choice if isinstance(choice, dict) else {}
+                delta = native.get("delta")
                 calls = calls or (isinstance(delta, dict) and bool(delta.get("tool_calls")))
-                if told.get("finish_reason") not in (None, ""):
-                    reasons.add(str(told["finish_reason"]))
+                if native.get("finish_reason") not in (None, ""):
+                    reasons.add(str(native["finish_reason"]))
         return reasons == {"stop"} or (reasons == {"tool_calls"} and calls)
 
-    def stops(self, telling: Telling) -> Iterator[Variant]:
-        """Yield the telling with each other finish reason, and with an error instead."""
-        for at, said in enumerate(telling):
-            choices = said.event.get("choices")
+    def stops(self, encoding: Encoding) -> Iterator[Variant]:
+        """Yield the encoding with each other finish reason, and with an error instead."""
+        for at, sent in enumerate(encoding):
+            choices = sent.event.get("choices")
             if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
                 continue
             known = choices[0].get("finish_reason")
             if not known:
                 continue
-            before, after = telling[:at], telling[at + 1 :]
+            before, after = encoding[:at], encoding[at + 1 :]
             for reason in (*_REASONS, None):
                 if reason != known:
                     choice = {**choices[0], "finish_reason": reason}
-                    told = changed(said, choices=[choice])
-                    yield f"finish reason {reason}", [*before, told, *after]
-            yield "an error object", [*before, said.saying(dict(ERROR)), *after]
+                    other = changed(sent, choices=[choice])
+                    yield f"finish reason {reason}", [*before, other, *after]
+            yield "an error object", [*before, sent.with_event(dict(ERROR)), *after]
 
-    def judge(self, events: Sequence[Native]) -> Content:
-        """Return what the stream tells; raises where the law does not allow it."""
-        return read_lawful(events)
+    def decode(self, events: Sequence[Native]) -> Content:
+        """Return what the stream expresses; raises where the API does not allow it."""
+        return decode(events)
 
 
 _REASONS = ("stop", "tool_calls", "length", "content_filter", "function_call", "error", "")
@@ -181,40 +181,40 @@ def _chunk(delta: Native | None, reason: str | None = None) -> Native:
     return {"id": "chatcmpl-1", "object": "chat.completion.chunk", "choices": [choice]}
 
 
-def _unfinished(said: Said, reason: str | None) -> Said:
-    choices = said.event["choices"]
+def _unfinished(sent: EncodedEvent, reason: str | None) -> EncodedEvent:
+    choices = sent.event["choices"]
     if reason is None or not choices:
-        return said
-    return changed(said, choices=[{**choices[0], "finish_reason": reason}])
+        return sent
+    return changed(sent, choices=[{**choices[0], "finish_reason": reason}])
 
 
 def _empty() -> Native:
     return {"id": "chatcmpl-1", "object": "chat.completion.chunk", "choices": []}
 
 
-def _opening(framing: ChatFraming) -> Iterator[Said]:
+def _opening(framing: ChatFraming) -> Iterator[EncodedEvent]:
     role: Native = {"role": "assistant"}
     deltas = {"content": {**role, "content": ""}, "null": {**role, "content": None}, "role": role}
     if framing.opening == "no choices":
-        yield Said(OPENING, {**_empty(), "id": "", "prompt_filter_results": []})
+        yield EncodedEvent(OPENING, {**_empty(), "id": "", "prompt_filter_results": []})
     elif framing.opening in deltas:
-        yield Said(OPENING, _chunk(deltas[framing.opening]))
+        yield EncodedEvent(OPENING, _chunk(deltas[framing.opening]))
 
 
-def _words(story: Story, framing: ChatFraming) -> Iterator[Said]:
+def _words(script: Script, framing: ChatFraming) -> Iterator[EncodedEvent]:
     for place, key, text in (
-        (REASONING, framing.reasoning, story.reasoning),
-        (TEXT, "content", "".join(story.text)),
-        (TEXT, "refusal", story.refusal),
+        (REASONING, framing.reasoning, script.reasoning),
+        (TEXT, "content", "".join(script.text)),
+        (TEXT, "refusal", script.refusal),
     ):
         for piece in pieces(text, framing.piece, units=framing.units):
-            yield Said(place, _chunk({key: piece}))
+            yield EncodedEvent(place, _chunk({key: piece}))
 
 
-def _calls(story: Story, framing: ChatFraming) -> Telling:
+def _calls(script: Script, framing: ChatFraming) -> Encoding:
     indexes = {"from 1": 1, "gaps": 2}
     tracks = []
-    for number, call in enumerate(story.calls):
+    for number, call in enumerate(script.calls):
         index: int | None = number * (3 if framing.index == "gaps" else 1)
         index = (index or 0) + indexes.get(framing.index, 0)
         index = {"zero": 0, "none": None}.get(framing.index, index)
@@ -224,48 +224,48 @@ def _calls(story: Story, framing: ChatFraming) -> Telling:
     fragments = [
         fragment
         for track in tracks
-        for said in track
-        for fragment in said.event["choices"][0]["delta"]["tool_calls"]
+        for sent in track
+        for fragment in sent.event["choices"][0]["delta"]["tool_calls"]
     ]
-    return [Said(WHOLE_CALL, _chunk({"tool_calls": fragments}))] if fragments else []
+    return [EncodedEvent(WHOLE_CALL, _chunk({"tool_calls": fragments}))] if fragments else []
 
 
-def _track(call: StoryCall, index: int | None, framing: ChatFraming) -> Telling:
+def _track(call: ScriptCall, index: int | None, framing: ChatFraming) -> Encoding:
     where = {} if index is None else {"index": index}
     identity = {"id": call.call_id, "type": "function"}
 
-    def said(place: str, named: str | None, arguments: str | None) -> Said:
+    def sent(place: str, named: str | None, arguments: str | None) -> EncodedEvent:
         every = framing.identity == "every"
         function: Native = {"arguments": arguments}
         if named or every:
             function["name"] = named or call.name
         fragment = {**where, **(identity if named or every else {}), "function": function}
-        return Said(place, _chunk({"tool_calls": [fragment]}), call.call_id)
+        return EncodedEvent(place, _chunk({"tool_calls": [fragment]}), call.call_id)
 
     if framing.call in ("whole", "batch"):
-        return [said(WHOLE_CALL, call.name, call.arguments)]
+        return [sent(WHOLE_CALL, call.name, call.arguments)]
     cut = pieces(call.arguments, framing.piece, units=framing.units)
     if framing.call == "first":
-        start = [said(CALL_START, call.name, cut.pop(0) if cut else "")]
+        start = [sent(CALL_START, call.name, cut.pop(0) if cut else "")]
     elif framing.call == "two":
-        start = [said(CALL_START, part, "") for part in (call.name[:2], call.name[2:])]
+        start = [sent(CALL_START, part, "") for part in (call.name[:2], call.name[2:])]
     else:
-        start = [said(CALL_START, call.name, None if framing.call == "null" else "")]
-    return [*start, *(said(ARGUMENTS, None, piece) for piece in cut)]
+        start = [sent(CALL_START, call.name, None if framing.call == "null" else "")]
+    return [*start, *(sent(ARGUMENTS, None, piece) for piece in cut)]
 
 
-def _with_usage(telling: Telling, story: Story, framing: ChatFraming) -> Telling:
-    usage = _usage(story.usage)
-    if usage is None or story.stop == "failed":
-        return telling
+def _with_usage(encoding: Encoding, script: Script, framing: ChatFraming) -> Encoding:
+    usage = _usage(script.usage)
+    if usage is None or script.stop == "failed":
+        return encoding
     if framing.usage == "finish":
-        return [*telling[:-1], changed(telling[-1], usage=usage)]
+        return [*encoding[:-1], changed(encoding[-1], usage=usage)]
     if framing.usage == "every":
         few = {**usage, "completion_tokens": 1}
-        return [*(changed(s, usage=few) for s in telling[:-1]), changed(telling[-1], usage=usage)]
+        return [*(changed(s, usage=few) for s in encoding[:-1]), changed(encoding[-1], usage=usage)]
     if framing.usage == "null":
-        telling = [changed(said, usage=None) for said in telling]
-    return [*telling, Said(USAGE, {**_empty(), "usage": usage})]
+        encoding = [changed(sent, usage=None) for sent in encoding]
+    return [*encoding, EncodedEvent(USAGE, {**_empty(), "usage": usage})]
 
 
 def _usage(usage: Usage | None) -> Native | None:

@@ -1,12 +1,12 @@
-"""The law of the Chat dialect: the referee, from OpenAI's API reference, "Chat Completions".
+"""The reference reader of the Chat dialect, from OpenAI's API reference, "Chat Completions".
 
 The habits of compatible servers are part of it. The call ID is the key. An index is only a hint,
 to which call a fragment without an ID belongs: servers send gaps, always 0, or none, so it
 numbers nothing. A name stands once, or the same again, or comes in two parts. A finish reason
 `stop` or `tool_calls` completes, the latter only with calls; an empty one is none; after it comes
-the usage and nothing else. The chunk's own ID says nothing: some servers change it on every chunk.
+the usage and nothing else. The chunk's own ID means nothing: some servers change it on every chunk.
 
-Nothing is restated, numbered or counted: harm that leaves a lawful stream goes unseen.
+Nothing is restated, numbered or counted: mutation that leaves a valid stream goes unseen.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from agentlib.conformance.dialects.common import (
     WHOLE_CALL,
     Native,
 )
-from agentlib.conformance.dialects.reference import Unseen, content, law, objects, string, whole
+from agentlib.conformance.dialects.reference import Unseen, content, objects, require, string, whole
 from agentlib.conformance.script import TOOLS, Content
 
 NAMES = frozenset(tool.name for tool in TOOLS)
@@ -34,7 +34,7 @@ _TEXT = frozenset({TEXT})
 UNSEEN: tuple[Unseen, ...] = (
     Unseen(
         "arguments",
-        "arguments are said once and chunks have no number: a fragment lost, doubled, moved, put "
+        "arguments are sent once and chunks have no number: a fragment lost, doubled, moved, put "
         "to another call or altered, that still parses and fits the schema, stays",
         {
             "alter": _ANYWHERE,
@@ -60,20 +60,20 @@ UNSEEN: tuple[Unseen, ...] = (
         "an index is a hint that servers get wrong: calls have no order but that of appearance",
         {"swap": _CALL, "drop": frozenset({CALL_START}), "field": frozenset({CALL_START})},
     ),
-    Unseen("a call ID", "a call's ID is said once, or used as it first comes", {"id": _CALL}),
+    Unseen("a call ID", "a call's ID is sent once, or used as it first comes", {"id": _CALL}),
     Unseen(
         "a name",
-        "a tool's name is said once: another exposed tool that takes the same is as good",
+        "a tool's name is sent once: another exposed tool that takes the same is as good",
         {"name": _CALL},
     ),
     Unseen(
         "its end",
-        "the finish reason is said once: a router that rewrites length to stop is believed",
+        "the finish reason is sent once: a router that rewrites length to stop is believed",
         {"stop": frozenset({"end"})},
     ),
     Unseen(
         "the text",
-        "text is said once and chunks have no number",
+        "text is sent once and chunks have no number",
         {
             "alter": _TEXT,
             "drop": _TEXT,
@@ -85,16 +85,16 @@ UNSEEN: tuple[Unseen, ...] = (
 )
 
 
-def read_lawful(events: Sequence[Native]) -> Content:
-    """Return what the stream tells; raises where the law does not allow it."""
-    referee = _Referee()
+def decode(events: Sequence[Native]) -> Content:
+    """Return what the stream expresses; raises where the API does not allow it."""
+    reader = _ReferenceReader()
     for event in events:
-        referee.take(event)
-    return referee.ended()
+        reader.take(event)
+    return reader.ended()
 
 
-class _Referee:
-    """The law, chunk by chunk."""
+class _ReferenceReader:
+    """Reads chunk by chunk."""
 
     def __init__(self) -> None:
         self.calls: dict[str, list[str]] = {}
@@ -104,14 +104,14 @@ class _Referee:
         self.reason: str | None = None
 
     def take(self, chunk: Native) -> None:
-        law(chunk.get("error") is None and chunk.get("object") != "error")
+        require(chunk.get("error") is None and chunk.get("object") != "error")
         choices = chunk.get("choices")
         if not choices:
             return
-        law(len(choices) == 1 and choices[0].get("index") in (None, 0))
+        require(len(choices) == 1 and choices[0].get("index") in (None, 0))
         delta = choices[0].get("delta") or {}
-        said = [value for key, value in delta.items() if value and key != "role"]
-        law(self.reason is None or not said)
+        sent = [value for key, value in delta.items() if value and key != "role"]
+        require(self.reason is None or not sent)
         for key, texts in self.texts.items():
             if delta.get(key) is not None:
                 texts.append(string(delta[key]))
@@ -119,27 +119,27 @@ class _Referee:
             self.fragment(fragment)
         reason = choices[0].get("finish_reason")
         if reason not in (None, ""):
-            law(reason in ("stop", "tool_calls") and self.reason in (None, reason))
+            require(reason in ("stop", "tool_calls") and self.reason in (None, reason))
             self.reason = reason
 
     def fragment(self, fragment: Mapping[str, Any]) -> None:
-        law(fragment.get("type") in (None, "", "function"))
+        require(fragment.get("type") in (None, "", "function"))
         index, call_id = fragment.get("index"), fragment.get("id") or ""
         if not call_id:
             call_id = self.latest[whole(index)]
-        told = self.calls.setdefault(string(call_id), ["", ""])
+        call = self.calls.setdefault(string(call_id), ["", ""])
         if index is not None:
-            law(self.indexes.setdefault(call_id, whole(index)) == index)
+            require(self.indexes.setdefault(call_id, whole(index)) == index)
             self.latest[index] = call_id
         function = fragment.get("function") or {}
         name, arguments = function.get("name") or "", function.get("arguments") or ""
-        if string(name) and name != told[0]:
-            law(not told[1] and told[0] not in NAMES)
-            told[0] += name
-        law(not string(arguments) or told[0])
-        told[1] += arguments
+        if string(name) and name != call[0]:
+            require(not call[1] and call[0] not in NAMES)
+            call[0] += name
+        require(not string(arguments) or call[0])
+        call[1] += arguments
 
     def ended(self) -> Content:
-        law(self.reason == "stop" or (self.reason == "tool_calls" and self.calls))
+        require(self.reason == "stop" or (self.reason == "tool_calls" and self.calls))
         calls = [(call_id, name, text) for call_id, (name, text) in self.calls.items()]
         return content(calls, self.texts["content"], self.texts["refusal"])

@@ -1,8 +1,8 @@
-"""What a dialect is: one API's way to tell a story as native events, and its law.
+"""What a dialect is: one API's way to encode a script as native events, and its reference reader.
 
-A dialect is also the referee of its API: `read` says which story a stream tells, if it is, word
-for word, one that the API allows. The referee is written from the API's reference and apart from
-the translators that the kit tries; it is strict, since what it accepts wrongly would excuse a leak.
+The reference reader, `read`, returns the content that a stream expresses, if the stream is, word
+for word, one that the API allows. It is written from the API's reference and apart from the
+translators that the kit tries; it is strict, since what it accepts wrongly would excuse a leak.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Protocol, TypeAlias
 
-from agentlib.conformance.dialects.reference import Illegal, Unseen
-from agentlib.conformance.script import Content, Story
+from agentlib.conformance.dialects.reference import NotAllowed, Unseen
+from agentlib.conformance.script import Content, Script
 from agentlib.conversation import Usage
 
 Native: TypeAlias = dict[str, Any]
 
-# What an event is within the telling of a story: the same words for every dialect.
+# What an event is within the encoding of a script: the same words for every dialect.
 OPENING = "opening"
-NOTHING = "keep-alive"
+KEEP_ALIVE = "keep-alive"
 TEXT = "text"
 TEXT_END = "text end"
 REASONING = "reasoning"
@@ -32,8 +32,8 @@ USAGE = "usage"
 TERMINAL = "terminal"
 
 
-class Said:
-    """One native event of a telling: what it is, and the call ID that it belongs to, if any."""
+class EncodedEvent:
+    """One native event of a encoding: what it is, and the call ID that it belongs to, if any."""
 
     __slots__ = ("call", "event", "place")
 
@@ -42,17 +42,17 @@ class Said:
         self.event = event
         self.call = call
 
-    def saying(self, event: Native) -> Said:
+    def with_event(self, event: Native) -> EncodedEvent:
         """Return another event at the same place."""
-        return Said(self.place, event, self.call)
+        return EncodedEvent(self.place, event, self.call)
 
 
-Telling: TypeAlias = list[Said]
-Variant: TypeAlias = tuple[str, Telling]
+Encoding: TypeAlias = list[EncodedEvent]
+Variant: TypeAlias = tuple[str, Encoding]
 
 
 class Framing(Protocol):
-    """How a dialect cuts a story into events; `name` says in which way it is special."""
+    """How a dialect cuts a script into events; `name` is what is special about it."""
 
     @property
     def name(self) -> str:
@@ -61,11 +61,11 @@ class Framing(Protocol):
 
 
 class Dialect(ABC):
-    """One API's way to tell a story, and its law."""
+    """One API's way to encode a script, and its reference reader."""
 
     name: ClassVar[str]
     title: ClassVar[str]
-    # Keys of the events, by what harm can be done to what stands there.
+    # Keys of the events, by what mutation can be done to what stands there.
     ids: ClassVar[frozenset[str]]
     numbers: ClassVar[frozenset[str]]
     names: ClassVar[frozenset[str]]
@@ -80,21 +80,21 @@ class Dialect(ABC):
 
     @property
     @abstractmethod
-    def harmed(self) -> Sequence[Framing]:
-        """The few framings whose every harm is tried; the others are harmed at random."""
+    def mutated(self) -> Sequence[Framing]:
+        """The few framings whose every mutation is tried; the others are mutated at random."""
 
-    def tells(self, story: Story) -> bool:
-        """Say whether this API has words for the story, with this end."""
-        del story
+    def expresses(self, script: Script) -> bool:
+        """Say whether this API has words for the script, with this end."""
+        del script
         return True
 
     @abstractmethod
-    def tell(self, story: Story, framing: Any) -> Telling:
-        """Return the story's native events."""
+    def encode(self, script: Script, framing: Any) -> Encoding:
+        """Return the script's native events."""
 
     @abstractmethod
-    def usage(self, story: Story) -> Usage | None:
-        """Return the story's usage, as far as this API can report it."""
+    def usage(self, script: Script) -> Usage | None:
+        """Return the script's usage, as far as this API can report it."""
 
     @abstractmethod
     def completes(self, events: Sequence[Native]) -> bool:
@@ -106,18 +106,18 @@ class Dialect(ABC):
         return True
 
     @abstractmethod
-    def stops(self, telling: Telling) -> Iterator[Variant]:
-        """Yield the telling once with each other end that this API has a word for."""
+    def stops(self, encoding: Encoding) -> Iterator[Variant]:
+        """Yield the encoding once with each other end that this API has a word for."""
 
     @abstractmethod
-    def judge(self, events: Sequence[Native]) -> Content:
-        """Return what the stream tells; raises where the API's law does not allow it."""
+    def decode(self, events: Sequence[Native]) -> Content:
+        """Return what the stream expresses; raises where the API does not allow it."""
 
     def read(self, events: Sequence[Native]) -> Content | None:
-        """Return the content of the story that the stream tells, or None where it tells none."""
+        """Return the content that the stream expresses, None where it is no valid encoding."""
         try:
-            return self.judge(events)
-        except (Illegal, LookupError, TypeError, ValueError, AttributeError, RecursionError):
+            return self.decode(events)
+        except (NotAllowed, LookupError, TypeError, ValueError, AttributeError, RecursionError):
             return None
 
 
@@ -133,27 +133,27 @@ def pieces(text: str, size: int, *, units: bool = False) -> list[str]:
     return [cut.decode("utf-16-le", "surrogatepass") for cut in cuts]
 
 
-def merged(tracks: Iterable[Sequence[Said]], *, interleaved: bool) -> Telling:
+def merged(tracks: Iterable[Sequence[EncodedEvent]], *, interleaved: bool) -> Encoding:
     """Put the tracks one after the other, or begin them in order and then let each take turns."""
     if not interleaved:
-        return [said for track in tracks for said in track]
+        return [sent for track in tracks for sent in track]
     queues = [list(track) for track in tracks if track]
-    telling = [queue.pop(0) for queue in queues]
+    encoding = [queue.pop(0) for queue in queues]
     while any(queues):
-        telling += [queue.pop(0) for queue in queues if queue]
-    return telling
+        encoding += [queue.pop(0) for queue in queues if queue]
+    return encoding
 
 
-def with_nothings(telling: Telling, nothings: Sequence[Native]) -> Telling:
-    """Put events that say nothing between the others, in turn."""
-    spread: Telling = []
-    for number, said in enumerate(telling):
-        spread.append(said)
-        if number < len(telling) - 1:
-            spread.append(Said(NOTHING, dict(nothings[number % len(nothings)])))
+def with_keep_alives(encoding: Encoding, keep_alives: Sequence[Native]) -> Encoding:
+    """Put events without content between the others, in turn."""
+    spread: Encoding = []
+    for number, sent in enumerate(encoding):
+        spread.append(sent)
+        if number < len(encoding) - 1:
+            spread.append(EncodedEvent(KEEP_ALIVE, dict(keep_alives[number % len(keep_alives)])))
     return spread
 
 
-def changed(said: Said, **fields: Any) -> Said:
+def changed(sent: EncodedEvent, **fields: Any) -> EncodedEvent:
     """Return the event with some of its fields replaced."""
-    return said.saying({**said.event, **fields})
+    return sent.with_event({**sent.event, **fields})

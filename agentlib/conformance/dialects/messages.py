@@ -1,6 +1,6 @@
 """The Anthropic Messages dialect. Source: Anthropic's API reference, "Streaming messages".
 
-Its law is in `messages_law`.
+Its reference reader is in `messages_reference`.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ from agentlib.conformance.dialects.common import (
     TEXT_END,
     USAGE,
     Dialect,
+    EncodedEvent,
+    Encoding,
     Native,
-    Said,
-    Telling,
     Variant,
     changed,
     merged,
     pieces,
-    with_nothings,
+    with_keep_alives,
 )
-from agentlib.conformance.dialects.messages_reference import UNSEEN, read_lawful
-from agentlib.conformance.script import Content, Story
+from agentlib.conformance.dialects.messages_reference import UNSEEN, decode
+from agentlib.conformance.script import Content, Script
 from agentlib.conversation import Usage
 
 STOPPED = {"length": "max_tokens", "filter": "refusal"}
 ERROR: Native = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
-NOTHINGS: tuple[Native, ...] = ({"type": "ping"}, {"type": "something_new", "index": 99})
+KEEP_ALIVES: tuple[Native, ...] = ({"type": "ping"}, {"type": "something_new", "index": 99})
 
 
 @dataclass(frozen=True, slots=True)
 class MessagesFraming:
-    """How a server of this API cuts a story into events.
+    """How a server of this API cuts a script into events.
 
     `piece` is the size of a fragment in characters, or UTF-16 code units where `units` is set.
     `first` says how a tool's input begins: with an "empty" fragment, or "none"; "nothing" sends
@@ -57,7 +57,7 @@ class MessagesFraming:
     in_start: bool = False
     end: str = "end_turn"
     usage: str = "start"
-    nothings: bool = False
+    keep_alives: bool = False
 
 
 def _framings() -> Iterator[MessagesFraming]:
@@ -73,7 +73,7 @@ def _framings() -> Iterator[MessagesFraming]:
     yield replace(plain, name="end stop_sequence", end="stop_sequence")
     yield replace(plain, name="usage delta", usage="delta")
     yield replace(plain, name="usage second", usage="second")
-    yield replace(plain, name="pings and unknown kinds", nothings=True)
+    yield replace(plain, name="pings and unknown kinds", keep_alives=True)
 
 
 class Messages(Dialect):
@@ -88,34 +88,34 @@ class Messages(Dialect):
     unseen = UNSEEN
 
     framings = tuple(_framings())
-    harmed = (
+    mutated = (
         framings[0],
         MessagesFraming("interleaved, no empty fragment", 3, first="none", interleaved=True),
         MessagesFraming("one fragment each", 10_000, first="nothing", usage="second"),
     )
 
-    def tells(self, story: Story) -> bool:
+    def expresses(self, script: Script) -> bool:
         """Say whether there are words for it: a refusal is no complete message here."""
-        return not story.refusal
+        return not script.refusal
 
-    def usage(self, story: Story) -> Usage | None:
+    def usage(self, script: Script) -> Usage | None:
         """Return the usage: the part of the thinking in it is not reported."""
-        usage = story.usage
-        return usage and replace(usage, reasoning_tokens=None if story.reasoning else 0)
+        usage = script.usage
+        return usage and replace(usage, reasoning_tokens=None if script.reasoning else 0)
 
-    def tell(self, story: Story, framing: MessagesFraming) -> Telling:
-        """Return the story's native events."""
-        counters = _usage(story.usage)
+    def encode(self, script: Script, framing: MessagesFraming) -> Encoding:
+        """Return the script's native events."""
+        counters = _usage(script.usage)
         message: Native = {"id": "msg_1", "role": "assistant", "content": []}
         if framing.usage != "delta" and counters:
             message["usage"] = {**counters, "output_tokens": 1}
-        tracks = [_block(place, *parts) for place, parts in enumerate(_parts(story, framing))]
-        telling = [
-            Said(OPENING, {"type": "message_start", "message": message}),
+        tracks = [_block(place, *parts) for place, parts in enumerate(_parts(script, framing))]
+        encoding = [
+            EncodedEvent(OPENING, {"type": "message_start", "message": message}),
             *merged(tracks, interleaved=framing.interleaved),
-            *_end(story, framing, counters),
+            *_end(script, framing, counters),
         ]
-        return with_nothings(telling, NOTHINGS) if framing.nothings else telling
+        return with_keep_alives(encoding, KEEP_ALIVES) if framing.keep_alives else encoding
 
     def completes(self, events: Sequence[Native]) -> bool:
         """Say whether it stops, without an error before, for a reason that fits its blocks."""
@@ -131,22 +131,22 @@ class Messages(Dialect):
                 return reason in (("tool_use",) if calls else ("end_turn", "stop_sequence"))
         return False
 
-    def stops(self, telling: Telling) -> Iterator[Variant]:
-        """Yield the telling with each other stop reason, and with an error at its end."""
-        for at, said in enumerate(telling):
-            before, after = telling[:at], telling[at + 1 :]
-            delta = said.event.get("delta")
-            if said.event.get("type") == "message_delta" and isinstance(delta, dict):
+    def stops(self, encoding: Encoding) -> Iterator[Variant]:
+        """Yield the encoding with each other stop reason, and with an error at its end."""
+        for at, sent in enumerate(encoding):
+            before, after = encoding[:at], encoding[at + 1 :]
+            delta = sent.event.get("delta")
+            if sent.event.get("type") == "message_delta" and isinstance(delta, dict):
                 for reason in (*_REASONS, None):
                     if reason != delta.get("stop_reason"):
-                        told = changed(said, delta={**delta, "stop_reason": reason})
-                        yield f"stop reason {reason}", [*before, told, *after]
-            if said.event.get("type") == "message_stop":
-                yield "an error event", [*before, Said(TERMINAL, dict(ERROR)), said, *after]
+                        other = changed(sent, delta={**delta, "stop_reason": reason})
+                        yield f"stop reason {reason}", [*before, other, *after]
+            if sent.event.get("type") == "message_stop":
+                yield "an error event", [*before, EncodedEvent(TERMINAL, dict(ERROR)), sent, *after]
 
-    def judge(self, events: Sequence[Native]) -> Content:
-        """Return what the stream tells; raises where the law does not allow it."""
-        return read_lawful(events)
+    def decode(self, events: Sequence[Native]) -> Content:
+        """Return what the stream expresses; raises where the API does not allow it."""
+        return decode(events)
 
 
 _REASONS = (
@@ -161,18 +161,18 @@ _REASONS = (
 )
 
 
-def _parts(story: Story, framing: MessagesFraming) -> Iterator[tuple[Native, list[Native], str]]:
-    """Yield each block of the story: its start, its deltas, and its call ID, if it is a call."""
-    if story.reasoning:
-        fragments = pieces(story.reasoning, framing.piece, units=framing.units)
+def _parts(script: Script, framing: MessagesFraming) -> Iterator[tuple[Native, list[Native], str]]:
+    """Yield each block of the script: its start, its deltas, and its call ID, if it is a call."""
+    if script.reasoning:
+        fragments = pieces(script.reasoning, framing.piece, units=framing.units)
         deltas: list[Native] = [{"type": "thinking_delta", "thinking": f} for f in fragments]
         deltas.append({"type": "signature_delta", "signature": "c2ln"})
         yield {"type": "thinking", "thinking": "", "signature": ""}, deltas, ""
-    for text in story.text:
+    for text in script.text:
         fragments = pieces(text, framing.piece, units=framing.units)
         start = fragments.pop(0) if framing.in_start else ""
         yield {"type": "text", "text": start}, _text_deltas(fragments), ""
-    for call in story.calls:
+    for call in script.calls:
         fragments = pieces(call.arguments, framing.piece, units=framing.units)
         if framing.first == "empty":
             fragments.insert(0, "")
@@ -187,14 +187,14 @@ def _text_deltas(fragments: Sequence[str]) -> list[Native]:
     return [{"type": "text_delta", "text": fragment} for fragment in fragments]
 
 
-def _block(index: int, content_block: Native, deltas: Sequence[Native], call: str) -> Telling:
+def _block(index: int, content_block: Native, deltas: Sequence[Native], call: str) -> Encoding:
     start, inside, end = _PLACES[content_block["type"]]
-    told: list[tuple[str, Native]] = [
+    track: list[tuple[str, Native]] = [
         (start, {"type": "content_block_start", "content_block": content_block}),
         *((inside, {"type": "content_block_delta", "delta": delta}) for delta in deltas),
         (end, {"type": "content_block_stop"}),
     ]
-    return [Said(place, {**event, "index": index}, call) for place, event in told]
+    return [EncodedEvent(place, {**event, "index": index}, call) for place, event in track]
 
 
 _PLACES = {
@@ -204,19 +204,21 @@ _PLACES = {
 }
 
 
-def _end(story: Story, framing: MessagesFraming, counters: Native | None) -> Iterator[Said]:
-    reason = STOPPED.get(story.stop) or ("tool_use" if story.calls else framing.end)
-    told: Native = {"type": "message_delta", "delta": {"stop_reason": reason}}
+def _end(
+    script: Script, framing: MessagesFraming, counters: Native | None
+) -> Iterator[EncodedEvent]:
+    reason = STOPPED.get(script.stop) or ("tool_use" if script.calls else framing.end)
+    event: Native = {"type": "message_delta", "delta": {"stop_reason": reason}}
     first = counters if framing.usage == "delta" else _output(counters)
     place = STOP_REASON
     if framing.usage == "second":
-        yield Said(STOP_REASON, told)
-        told, place = {"type": "message_delta", "delta": {}}, USAGE
-    yield Said(place, {**told, "usage": first} if first else told)
-    if story.stop == "failed":
-        yield Said(TERMINAL, dict(ERROR))
+        yield EncodedEvent(STOP_REASON, event)
+        event, place = {"type": "message_delta", "delta": {}}, USAGE
+    yield EncodedEvent(place, {**event, "usage": first} if first else event)
+    if script.stop == "failed":
+        yield EncodedEvent(TERMINAL, dict(ERROR))
     else:
-        yield Said(TERMINAL, {"type": "message_stop"})
+        yield EncodedEvent(TERMINAL, {"type": "message_stop"})
 
 
 def _output(counters: Native | None) -> Native | None:

@@ -1,13 +1,13 @@
-"""What law the referees share, and what of a stream no client can see.
+"""What the reference readers share, and what of a stream no client can see.
 
-A harm is unseen where the harmed stream is, word for word, a lawful telling of another story: a
-server might have meant just that. Which harms can do so follows from three questions to the API.
-Does it *restate* what it streamed? Then harm to one event contradicts another. Does it *number*
-its events, or what it tells of? Then a loss leaves a gap, and an exchange a disorder. Does it
-*count* at its end? Then nothing whole can be lost from the tail.
+A mutation is unseen where the mutated stream is, word for word, a valid encoding of another script:
+a server might have meant just that. Which mutations can do so follows from three questions to the
+API. Does it *restate* what it streamed? Then the mutation of one event contradicts another. Does it
+*number* its events, or what they are about? Then a loss leaves a gap, and an exchange a disorder.
+Does it *count* at its end? Then nothing whole can be lost from the tail.
 
-Each dialect's law answers them, and lists as `Unseen` what can be another than the story's, by
-which harm, and why. Whatever a trial finds beyond its list is a leak.
+Each dialect's reference answers them, and lists as `Unseen` what can be another than the script's,
+by which mutation, and why. Whatever a trial finds beyond its list is a leak.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any, Literal, NamedTuple, Never, TypeAlias
 
-from agentlib.conformance.script import TOOLS, Content, Story, canonical
+from agentlib.conformance.script import TOOLS, Content, Script, canonical
 from agentlib.jsonvalues import thaw
 
 What: TypeAlias = Literal[
@@ -33,21 +33,21 @@ What: TypeAlias = Literal[
 
 
 class Unseen(NamedTuple):
-    """One thing that can be another than the story's, unseen: what, why, and by which harm.
+    """One thing that can be another than the script's, unseen: what, why, and by which mutation.
 
-    `harms` maps each kind of harm that can do it alone to the places where it can. A mixture can
-    do it too.
+    `mutations` maps each kind of mutation that can do it alone to the places where it can. A
+    mixture can do it too.
     """
 
     what: What
     why: str
-    harms: Mapping[str, frozenset[str]]
+    mutations: Mapping[str, frozenset[str]]
 
 
-def difference(story: Story, reading: Content) -> What:
-    """Say what of `reading` is not the story's; the gravest first."""
-    wanted, calls = story.content.calls, reading.calls
-    if story.stop != "complete":
+def difference(script: Script, reading: Content) -> What:
+    """Say what of `reading` is not the script's; the gravest first."""
+    wanted, calls = script.content.calls, reading.calls
+    if script.stop != "complete":
         return "its end"
     if len(calls) != len(wanted):
         return "a call less" if len(calls) < len(wanted) else "a call more"
@@ -60,29 +60,29 @@ def difference(story: Story, reading: Content) -> What:
     return "the text"
 
 
-class Illegal(Exception):
-    """Raised by a referee: the stream is no telling of any story."""
+class NotAllowed(Exception):
+    """Raised by a reference reader: the stream is no encoding of any script."""
 
 
-def law(holds: object) -> None:
-    """Raise Illegal unless `holds`."""
+def require(holds: object) -> None:
+    """Raise NotAllowed unless `holds`."""
     if not holds:
-        raise Illegal
+        raise NotAllowed
 
 
-def lawful_arguments(name: str, text: str) -> str:
-    """Return a call's arguments, as `canonical`, where its argument text is lawful.
+def valid_arguments(name: str, text: str) -> str:
+    """Return a call's arguments, as `canonical`, where its argument text is valid.
 
-    The law: exactly one JSON value by RFC 8259 and RFC 7493, an object, valid by the schema of an
-    exposed tool. An empty text stands for {} where the tool has no parameter at all.
+    It is valid where it is exactly one JSON value by RFC 8259 and RFC 7493, an object, valid by the
+    schema of an exposed tool. An empty text stands for {} where the tool has no parameter at all.
     """
     schema = _SCHEMAS[name]
     if not text and not schema["properties"]:
         text = "{}"
     value = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse)
-    law(isinstance(value, dict))
+    require(isinstance(value, dict))
     json.dumps(value, ensure_ascii=False).encode()
-    law(_validator(name).is_valid(value))
+    require(_validator(name).is_valid(value))
     return canonical(value)
 
 
@@ -97,21 +97,21 @@ def _validator(name: str) -> Any:
 
 
 def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    law(len(dict(pairs)) == len(pairs))
+    require(len(dict(pairs)) == len(pairs))
     return dict(pairs)
 
 
 def _refuse(_: str) -> Never:
-    raise Illegal
+    raise NotAllowed
 
 
 def content(
     calls: Iterable[tuple[str, str, str]], text: Iterable[str], refusal: Iterable[str] = ()
 ) -> Content:
-    """Return what was read; raises unless each call is lawful and every text has a meaning."""
-    lawful = tuple((c, name, lawful_arguments(name, joined(args))) for c, name, args in calls)
-    law(all(call_id and isinstance(call_id, str) for call_id, _, _ in lawful))
-    return Content(lawful, joined("".join(text)), joined("".join(refusal)))
+    """Return what was read; raises unless each call is valid and every text has a meaning."""
+    valid = tuple((c, name, valid_arguments(name, joined(args))) for c, name, args in calls)
+    require(all(call_id and isinstance(call_id, str) for call_id, _, _ in valid))
+    return Content(valid, joined("".join(text)), joined("".join(refusal)))
 
 
 def joined(text: str) -> str:
@@ -122,19 +122,19 @@ def joined(text: str) -> str:
 def whole(value: object) -> int:
     """Return a whole number; raises for anything else, `true` included."""
     if type(value) is not int:
-        raise Illegal
+        raise NotAllowed
     return value
 
 
 def string(value: object) -> str:
     """Return a string; raises for anything else."""
     if not isinstance(value, str):
-        raise Illegal
+        raise NotAllowed
     return value
 
 
 def objects(value: object) -> list[Mapping[str, Any]]:
     """Return a list of objects; raises for anything else."""
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
-        raise Illegal
+        raise NotAllowed
     return value

@@ -1,4 +1,4 @@
-"""The dialects that the contract kit speaks, one row each: how an API tells a story.
+"""The dialects that the contract kit speaks, one row each: how an API encodes a script.
 
 Adding a provider is one module here, beside its module in `agentlib.providers`.
 """

@@ -1,6 +1,6 @@
 """The OpenAI Responses dialect. Source: OpenAI's API reference, "Responses", streaming events.
 
-Its law is in `responses_law`.
+Its reference reader is in `responses_reference`.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from agentlib.conformance.dialects.common import (
     TEXT,
     TEXT_END,
     Dialect,
+    EncodedEvent,
+    Encoding,
     Native,
-    Said,
-    Telling,
     Variant,
     changed,
     merged,
     pieces,
-    with_nothings,
+    with_keep_alives,
 )
-from agentlib.conformance.dialects.responses_reference import read_lawful
-from agentlib.conformance.script import Content, Story
+from agentlib.conformance.dialects.responses_reference import decode
+from agentlib.conformance.script import Content, Script
 from agentlib.conversation import Usage
 
 RESPONSE_ID = "resp_1"
@@ -41,7 +41,7 @@ KEEP_ALIVES: tuple[Native, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class ResponsesFraming:
-    """How a server of this API cuts a story into events.
+    """How a server of this API cuts a script into events.
 
     `piece` is the size of a fragment in characters, or UTF-16 code units where `units` is set.
     `whole` says where a call's arguments stand: in "deltas", or whole at "added", at "done"
@@ -58,7 +58,7 @@ class ResponsesFraming:
     stride: int = 1
     indexed: bool = True
     parts: bool = True
-    nothings: bool = False
+    keep_alives: bool = False
     queued: bool = False
 
 
@@ -74,7 +74,7 @@ def _framings() -> Iterator[ResponsesFraming]:
             whole=where,
             interleaved=interleaved,
             first=None,
-            nothings=True,
+            keep_alives=True,
         )
         yield ResponsesFraming(
             f"{name}, no indexes or parts, queued",
@@ -100,36 +100,36 @@ class Responses(Dialect):
     fragments = frozenset({"delta", "arguments", "text", "refusal"})
 
     framings = tuple(_framings())
-    harmed = (
+    mutated = (
         framings[0],
         ResponsesFraming("interleaved, not numbered", interleaved=True, first=None),
         ResponsesFraming("bare, whole in the item", whole="item", indexed=False, parts=False),
     )
 
-    def usage(self, story: Story) -> Usage | None:
+    def usage(self, script: Script) -> Usage | None:
         """Return the usage: this API reports all of it."""
-        return story.usage
+        return script.usage
 
-    def tell(self, story: Story, framing: ResponsesFraming) -> Telling:
-        """Return the story's native events."""
-        items = list(_items(story))
-        created = _body(story, "in_progress")
-        telling = [Said(OPENING, {"type": "response.queued", "response": created})]
-        telling = telling if framing.queued else []
-        telling += [
-            Said(OPENING, {"type": f"response.{kind}", "response": created})
+    def encode(self, script: Script, framing: ResponsesFraming) -> Encoding:
+        """Return the script's native events."""
+        items = list(_items(script))
+        created = _body(script, "in_progress")
+        encoding = [EncodedEvent(OPENING, {"type": "response.queued", "response": created})]
+        encoding = encoding if framing.queued else []
+        encoding += [
+            EncodedEvent(OPENING, {"type": f"response.{kind}", "response": created})
             for kind in ("created", "in_progress")
         ]
         tracks = [_track(item, place, framing) for place, item in enumerate(items)]
-        telling += merged(tracks, interleaved=framing.interleaved)
-        telling.append(Said(TERMINAL, _terminal(story, items)))
-        if framing.nothings:
-            telling = with_nothings(telling, KEEP_ALIVES)
+        encoding += merged(tracks, interleaved=framing.interleaved)
+        encoding.append(EncodedEvent(TERMINAL, _terminal(script, items)))
+        if framing.keep_alives:
+            encoding = with_keep_alives(encoding, KEEP_ALIVES)
         if framing.first is None:
-            return telling
-        numbers = range(framing.first, framing.first + framing.stride * len(telling))
+            return encoding
+        numbers = range(framing.first, framing.first + framing.stride * len(encoding))
         steps = numbers[:: framing.stride]
-        return [changed(said, sequence_number=n) for said, n in zip(telling, steps, strict=True)]
+        return [changed(sent, sequence_number=n) for sent, n in zip(encoding, steps, strict=True)]
 
     def completes(self, events: Sequence[Native]) -> bool:
         """Say whether the first terminal event and its body both say completed, without error."""
@@ -138,8 +138,8 @@ class Responses(Dialect):
                 return False
             if event.get("type") == "response.completed":
                 body = event.get("response")
-                told = body if isinstance(body, dict) else {}
-                return told.get("status") == "completed" and told.get("error") is None
+                native = body if isinstance(body, dict) else {}
+                return native.get("status") == "completed" and native.get("error") is None
         return False
 
     def is_its_own(self, events: Sequence[Native]) -> bool:
@@ -148,40 +148,40 @@ class Responses(Dialect):
         body = next(bodies, None)
         return isinstance(body, dict) and body.get("id") == RESPONSE_ID
 
-    def stops(self, telling: Telling) -> Iterator[Variant]:
-        """Yield the telling with each other terminal event, status and error."""
-        last = telling[-1]
+    def stops(self, encoding: Encoding) -> Iterator[Variant]:
+        """Yield the encoding with each other terminal event, status and error."""
+        last = encoding[-1]
         if last.place != TERMINAL or not isinstance(last.event.get("response"), dict):
             return
-        before, body = telling[:-1], last.event["response"]
+        before, body = encoding[:-1], last.event["response"]
         for kind in ("completed", "failed", "incomplete", "done", "cancelled"):
             if last.event.get("type") != f"response.{kind}":
                 yield f"response.{kind}", [*before, changed(last, type=f"response.{kind}")]
         for status in ("completed", "failed", "incomplete", "in_progress", "cancelled", None):
             if body.get("status") != status:
-                told = {**body, "status": status}
-                yield f"status {status}", [*before, changed(last, response=told)]
+                other = {**body, "status": status}
+                yield f"status {status}", [*before, changed(last, response=other)]
         broken = {**body, "error": {"code": "server_error", "message": "It broke."}}
         yield "an error in the body", [*before, changed(last, response=broken)]
         error: Native = {"type": "error", "code": "server_error", "message": "It broke."}
-        yield "an error event", [*before, Said(TERMINAL, error), last]
+        yield "an error event", [*before, EncodedEvent(TERMINAL, error), last]
 
-    def judge(self, events: Sequence[Native]) -> Content:
-        """Return what the stream tells; raises where the law does not allow it."""
-        return read_lawful(events)
+    def decode(self, events: Sequence[Native]) -> Content:
+        """Return what the stream expresses; raises where the API does not allow it."""
+        return decode(events)
 
 
-def _items(story: Story) -> Iterator[Native]:
-    if story.reasoning:
-        summary = [{"type": "summary_text", "text": story.reasoning}]
+def _items(script: Script) -> Iterator[Native]:
+    if script.reasoning:
+        summary = [{"type": "summary_text", "text": script.reasoning}]
         yield {"type": "reasoning", "id": "rs_1", "summary": summary, "encrypted_content": "gAAA"}
-    if story.text or story.refusal:
+    if script.text or script.refusal:
         parts = [
-            *({"type": "output_text", "text": text, "annotations": []} for text in story.text),
-            *({"type": "refusal", "refusal": text} for text in (story.refusal,) if text),
+            *({"type": "output_text", "text": text, "annotations": []} for text in script.text),
+            *({"type": "refusal", "refusal": text} for text in (script.refusal,) if text),
         ]
         yield {"type": "message", "id": "msg_1", "status": "completed", "content": parts}
-    for number, call in enumerate(story.calls, 1):
+    for number, call in enumerate(script.calls, 1):
         yield {
             "type": "function_call",
             "id": f"fc_{number}",
@@ -192,18 +192,18 @@ def _items(story: Story) -> Iterator[Native]:
         }
 
 
-def _body(story: Story, status: str) -> Native:
-    del story
+def _body(script: Script, status: str) -> Native:
+    del script
     return {"id": RESPONSE_ID, "status": status, "error": None, "output": [], "usage": None}
 
 
-def _terminal(story: Story, items: Sequence[Native]) -> Native:
-    kind = {"complete": "completed", "failed": "failed"}.get(story.stop, "incomplete")
-    body = {**_body(story, kind), "output": list(items), "usage": _usage(story.usage)}
+def _terminal(script: Script, items: Sequence[Native]) -> Native:
+    kind = {"complete": "completed", "failed": "failed"}.get(script.stop, "incomplete")
+    body = {**_body(script, kind), "output": list(items), "usage": _usage(script.usage)}
     if kind == "failed":
         body["error"] = {"code": "server_error", "message": "The server broke."}
     if kind == "incomplete":
-        reason = "max_output_tokens" if story.stop == "length" else "content_filter"
+        reason = "max_output_tokens" if script.stop == "length" else "content_filter"
         body["incomplete_details"] = {"reason": reason}
     return {"type": f"response.{kind}", "response": body}
 
@@ -219,10 +219,10 @@ def _usage(usage: Usage | None) -> Native | None:
     }
 
 
-def _track(item: Native, place: int, framing: ResponsesFraming) -> Telling:
+def _track(item: Native, place: int, framing: ResponsesFraming) -> Encoding:
     where: Native = {"output_index": place} if framing.indexed else {}
     inner = {**where, "item_id": item["id"]}
-    tell = {"reasoning": _reasoning, "message": _message, "function_call": _call}[item["type"]]
+    encode = {"reasoning": _reasoning, "message": _message, "function_call": _call}[item["type"]]
     empty = {"reasoning": "summary", "message": "content", "function_call": "arguments"}
     begun = {**item, empty[item["type"]]: "" if item["type"] == "function_call" else []}
     if item["type"] == "function_call" and framing.whole == "added":
@@ -232,9 +232,9 @@ def _track(item: Native, place: int, framing: ResponsesFraming) -> Telling:
     start, end = _EDGES[item["type"]]
     call = item.get("call_id", "")
     return [
-        Said(start, {"type": "response.output_item.added", **where, "item": begun}, call),
-        *tell(item, inner, framing),
-        Said(end, {"type": "response.output_item.done", **where, "item": item}, call),
+        EncodedEvent(start, {"type": "response.output_item.added", **where, "item": begun}, call),
+        *encode(item, inner, framing),
+        EncodedEvent(end, {"type": "response.output_item.done", **where, "item": item}, call),
     ]
 
 
@@ -245,35 +245,41 @@ _EDGES = {
 }
 
 
-def _reasoning(item: Native, where: Native, framing: ResponsesFraming) -> Iterator[Said]:
+def _reasoning(item: Native, where: Native, framing: ResponsesFraming) -> Iterator[EncodedEvent]:
     place = {**where, "summary_index": 0}
     kind = "response.reasoning_summary_text"
     text = item["summary"][0]["text"]
     for piece in pieces(text, framing.piece, units=framing.units):
-        yield Said(REASONING, {"type": f"{kind}.delta", **place, "delta": piece})
-    yield Said(REASONING, {"type": f"{kind}.done", **place, "text": text})
+        yield EncodedEvent(REASONING, {"type": f"{kind}.delta", **place, "delta": piece})
+    yield EncodedEvent(REASONING, {"type": f"{kind}.done", **place, "text": text})
 
 
-def _message(item: Native, where: Native, framing: ResponsesFraming) -> Iterator[Said]:
+def _message(item: Native, where: Native, framing: ResponsesFraming) -> Iterator[EncodedEvent]:
     for number, part in enumerate(item["content"]):
         field_name = "refusal" if part["type"] == "refusal" else "text"
         kind = "response.refusal" if part["type"] == "refusal" else "response.output_text"
         place = {**where, "content_index": number}
         if framing.parts:
             begun = {**part, field_name: ""}
-            yield Said(TEXT, {"type": "response.content_part.added", **place, "part": begun})
+            yield EncodedEvent(
+                TEXT, {"type": "response.content_part.added", **place, "part": begun}
+            )
         for piece in pieces(part[field_name], framing.piece, units=framing.units):
-            yield Said(TEXT, {"type": f"{kind}.delta", **place, "delta": piece})
-        yield Said(TEXT_END, {"type": f"{kind}.done", **place, field_name: part[field_name]})
+            yield EncodedEvent(TEXT, {"type": f"{kind}.delta", **place, "delta": piece})
+        yield EncodedEvent(
+            TEXT_END, {"type": f"{kind}.done", **place, field_name: part[field_name]}
+        )
         if framing.parts:
-            yield Said(TEXT_END, {"type": "response.content_part.done", **place, "part": part})
+            yield EncodedEvent(
+                TEXT_END, {"type": "response.content_part.done", **place, "part": part}
+            )
 
 
-def _call(item: Native, where: Native, framing: ResponsesFraming) -> Iterator[Said]:
+def _call(item: Native, where: Native, framing: ResponsesFraming) -> Iterator[EncodedEvent]:
     kind, call = "response.function_call_arguments", item["call_id"]
     if framing.whole == "deltas":
         for piece in pieces(item["arguments"], framing.piece, units=framing.units):
-            yield Said(ARGUMENTS, {"type": f"{kind}.delta", **where, "delta": piece}, call)
+            yield EncodedEvent(ARGUMENTS, {"type": f"{kind}.delta", **where, "delta": piece}, call)
     if framing.whole != "item":
-        told = {"arguments": item["arguments"]}
-        yield Said(CALL_END, {"type": f"{kind}.done", **where, **told}, call)
+        whole = {"arguments": item["arguments"]}
+        yield EncodedEvent(CALL_END, {"type": f"{kind}.done", **where, **whole}, call)

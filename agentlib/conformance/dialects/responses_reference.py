@@ -1,14 +1,14 @@
-"""The law of the Responses dialect: the referee, written from OpenAI's API reference.
+"""The reference reader of the Responses dialect, written from OpenAI's API reference.
 
 `response.created` comes once and before any item; the response ID is the same throughout;
 sequence numbers, where given, rise. An item is added once, by an ID and an output index of its
 own, and each later event of it agrees on both, on its kind, its call ID and its name. A fragment
 comes between added and done. Every restatement (text done, part done, arguments done, item done,
-terminal output) says what was streamed. The terminal event restates every item, completed, in the
+terminal output) holds what was streamed. The terminal event restates every item, completed, in the
 order of their indexes (where they have none, in the order in which they were added), and none
 besides.
 
-So everything is said at least twice, in two events: no harm to one event alone can go unseen.
+So everything is sent at least twice, in two events: no mutation to one event alone can go unseen.
 """
 
 from __future__ import annotations
@@ -19,31 +19,31 @@ from typing import Any
 
 from agentlib.conformance.dialects.common import Native
 from agentlib.conformance.dialects.reference import (
-    Illegal,
+    NotAllowed,
     content,
     joined,
-    law,
     objects,
+    require,
     string,
     whole,
 )
 from agentlib.conformance.script import Content
 
 
-def read_lawful(events: Sequence[Native]) -> Content:
-    """Return what the stream tells; raises where the law does not allow it."""
-    referee = _Referee()
+def decode(events: Sequence[Native]) -> Content:
+    """Return what the stream expresses; raises where the API does not allow it."""
+    reader = _ReferenceReader()
     for event in events:
         if event["type"] == "response.completed":
-            referee.follow(event)
-            return referee.completed(event["response"])
-        referee.take(event)
-    raise Illegal
+            reader.follow(event)
+            return reader.completed(event["response"])
+        reader.take(event)
+    raise NotAllowed
 
 
 @dataclass(slots=True)
 class _Item:
-    """An item as the referee saw it added, and what was streamed of it."""
+    """An item as the reference reader saw it added, and what was streamed of it."""
 
     kind: str
     index: int | None
@@ -55,8 +55,8 @@ class _Item:
     done: bool = False
 
 
-class _Referee:
-    """The law, event by event."""
+class _ReferenceReader:
+    """Reads event by event."""
 
     def __init__(self) -> None:
         self.response_id: str | None = None
@@ -67,7 +67,7 @@ class _Referee:
     def follow(self, event: Native) -> None:
         number = event.get("sequence_number")
         if number is not None:
-            law(self.sequence is None or whole(number) > self.sequence)
+            require(self.sequence is None or whole(number) > self.sequence)
             self.sequence = whole(number)
 
     def take(self, event: Native) -> None:
@@ -75,43 +75,43 @@ class _Referee:
         kind = string(event["type"])
         if kind in ("response.created", "response.queued", "response.in_progress"):
             self.named(event["response"]["id"])
-            law(not (kind == "response.created" and self.created))
+            require(not (kind == "response.created" and self.created))
             self.created = self.created or kind == "response.created"
         elif kind == "response.output_item.added":
             self.added(event)
         elif kind == "response.output_item.done":
             self.done(event)
         elif kind in ("response.failed", "response.incomplete", "error"):
-            raise Illegal
+            raise NotAllowed
         elif kind in _OF_AN_ITEM:
             self.inside(kind, event)
 
     def named(self, response_id: object) -> None:
-        law(string(response_id) and self.response_id in (None, response_id))
+        require(string(response_id) and self.response_id in (None, response_id))
         self.response_id = string(response_id)
 
     def added(self, event: Native) -> None:
-        law(self.created)
+        require(self.created)
         native, index = event["item"], event.get("output_index")
-        law(string(native["id"]) and native["id"] not in self.items)
-        law(index is None or all(whole(index) != item.index for item in self.items.values()))
+        require(string(native["id"]) and native["id"] not in self.items)
+        require(index is None or all(whole(index) != item.index for item in self.items.values()))
         item = self.items[native["id"]] = _Item(string(native["type"]), index)
         if item.kind == "function_call":
             item.call_id, item.name = string(native["call_id"]), string(native["name"])
-            law(item.call_id not in [i.call_id for i in self.items.values() if i is not item])
+            require(item.call_id not in [i.call_id for i in self.items.values() if i is not item])
             if native.get("arguments"):
                 item.parts[0] = string(native["arguments"])
 
     def find(self, item_id: object, event: Native) -> _Item:
         item = self.items[string(item_id)]
-        law(event.get("output_index") in (None, item.index))
+        require(event.get("output_index") in (None, item.index))
         return item
 
     def inside(self, kind: str, event: Native) -> None:
         item = self.find(event["item_id"], event)
-        law(not item.done)
+        require(not item.done)
         wanted, field_name = _OF_AN_ITEM[kind]
-        law(item.kind == wanted)
+        require(item.kind == wanted)
         if wanted == "reasoning" or not field_name:
             return
         index = event.get("content_index")
@@ -119,43 +119,43 @@ class _Referee:
         if kind.endswith("refusal.delta"):
             item.refused.add(place)
         if field_name == "delta":
-            law(place not in item.ended)
+            require(place not in item.ended)
             item.parts[place] = item.parts.get(place, "") + string(event["delta"])
         else:
-            said = event["part"] if field_name == "part" else event
+            sent = event["part"] if field_name == "part" else event
             self.agree(item, event)
-            self.restate(item, place, _said(said))
+            self.restate(item, place, _text_of(sent))
 
     def restate(self, item: _Item, place: int, text: str) -> None:
         if not item.parts.get(place) and place not in item.ended:
             item.parts[place] = text
-        law(joined(item.parts[place]) == joined(text))
+        require(joined(item.parts[place]) == joined(text))
         item.ended.add(place)
 
     def agree(self, item: _Item, native: Mapping[str, Any]) -> None:
-        law(native.get("call_id") in (None, item.call_id))
-        law(native.get("name") in (None, item.name))
+        require(native.get("call_id") in (None, item.call_id))
+        require(native.get("name") in (None, item.name))
 
     def done(self, event: Native) -> None:
         native = event["item"]
         item = self.find(native["id"], event)
-        law(item.kind == native["type"] and not item.done)
+        require(item.kind == native["type"] and not item.done)
         self.whole(item, native)
         item.done = True
 
     def whole(self, item: _Item, native: Mapping[str, Any]) -> None:
         if item.kind == "function_call":
-            law(native["call_id"] == item.call_id and native["name"] == item.name)
+            require(native["call_id"] == item.call_id and native["name"] == item.name)
             self.restate(item, 0, string(native["arguments"]))
         elif item.kind == "message":
             parts = objects(native["content"])
-            law(set(item.parts) <= set(range(len(parts))))
+            require(set(item.parts) <= set(range(len(parts))))
             for place, part in enumerate(parts):
-                self.restate(item, place, _said(part))
-                law((part["type"] == "refusal") == (place in item.refused))
+                self.restate(item, place, _text_of(part))
+                require((part["type"] == "refusal") == (place in item.refused))
 
     def completed(self, body: Mapping[str, Any]) -> Content:
-        law(body["status"] == "completed" and body.get("error") is None and self.created)
+        require(body["status"] == "completed" and body.get("error") is None and self.created)
         self.named(body["id"])
         output = objects(body["output"])
         order = [string(native["id"]) for native in output]
@@ -163,15 +163,15 @@ class _Referee:
         for place, (item_id, item) in enumerate(self.items.items()):
             rank = place if item.index is None else item.index
             ranks.append((rank, item_id))
-        law(order == [item_id for _, item_id in sorted(ranks)])
+        require(order == [item_id for _, item_id in sorted(ranks)])
         calls: list[tuple[str, str, str]] = []
         texts: tuple[list[str], list[str]] = ([], [])
         for native in output:
             item = self.items[native["id"]]
-            law(item.kind == native["type"])
+            require(item.kind == native["type"])
             self.whole(item, native)
             if item.kind == "function_call":
-                law(native["status"] == "completed")
+                require(native["status"] == "completed")
                 calls.append((item.call_id, item.name, item.parts[0]))
             elif item.kind == "message":
                 for place, text in sorted(item.parts.items()):
@@ -179,7 +179,7 @@ class _Referee:
         return content(calls, *texts)
 
 
-# Which kind of item each event is about, and under which key it says or restates its text.
+# Which kind of item each event is about, and under which key it sends or restates its text.
 _OF_AN_ITEM: dict[str, tuple[str, str]] = {
     "response.function_call_arguments.delta": ("function_call", "delta"),
     "response.function_call_arguments.done": ("function_call", "arguments"),
@@ -194,6 +194,6 @@ _OF_AN_ITEM: dict[str, tuple[str, str]] = {
 }
 
 
-def _said(native: Mapping[str, Any]) -> str:
+def _text_of(native: Mapping[str, Any]) -> str:
     key = next(key for key in ("arguments", "text", "refusal", "") if key in native or not key)
     return string(native[key])

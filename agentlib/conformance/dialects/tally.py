@@ -38,17 +38,24 @@ from agentlib.conformance.dialects.common import (
     TERMINAL,
     TEXT,
     Dialect,
+    EncodedEvent,
+    Encoding,
     Native,
-    Said,
-    Telling,
     Variant,
     changed,
     merged,
     pieces,
-    with_nothings,
+    with_keep_alives,
 )
-from agentlib.conformance.dialects.reference import Illegal, Unseen, content, law, string, whole
-from agentlib.conformance.script import Content, Story
+from agentlib.conformance.dialects.reference import (
+    NotAllowed,
+    Unseen,
+    content,
+    require,
+    string,
+    whole,
+)
+from agentlib.conformance.script import Content, Script
 from agentlib.conversation import Usage
 
 # What chapter 07 hands to its reader, who has no other documentation of this API.
@@ -59,7 +66,7 @@ ENDS = {"complete": "done", "length": "full", "filter": "blocked", "failed": "br
 
 @dataclass(frozen=True, slots=True)
 class TallyFraming:
-    """How a server of this API cuts a story into events; `piece` is the size of a fragment.
+    """How a server of this API cuts a script into events; `piece` is the size of a fragment.
 
     `empty` is whether an ask without parameters has no input.
     """
@@ -69,7 +76,7 @@ class TallyFraming:
     units: bool = False
     interleaved: bool = False
     empty: bool = False
-    nothings: bool = False
+    keep_alives: bool = False
 
 
 class Tally(Dialect):
@@ -82,16 +89,16 @@ class Tally(Dialect):
     names = frozenset({"tool"})
     fragments = frozenset({"words", "piece"})
     unseen = (
-        Unseen("its end", "why it ended is said once", {"stop": frozenset({"end"})}),
+        Unseen("its end", "why it ended is sent once", {"stop": frozenset({"end"})}),
         Unseen(
             "a call ID",
-            "an ask without input says its ID once",
+            "an ask without input has its ID once",
             {"id": frozenset({CALL_START})},
         ),
-        Unseen("a name", "a tool's name is said once", {"name": frozenset({CALL_START})}),
+        Unseen("a name", "a tool's name is sent once", {"name": frozenset({CALL_START})}),
         Unseen(
             "arguments",
-            "a piece is said once: where it is altered, put to another ask, or given a word that "
+            "a piece is sent once: where it is altered, put to another ask, or given a word that "
             "nobody knows, what still fits the schema stays",
             {
                 "alter": frozenset({ARGUMENTS}),
@@ -101,7 +108,7 @@ class Tally(Dialect):
         ),
         Unseen(
             "the text",
-            "words are said once",
+            "words are sent once",
             {"alter": frozenset({TEXT}), "field": frozenset({TEXT})},
         ),
     )
@@ -117,30 +124,32 @@ class Tally(Dialect):
         ),
         TallyFraming("pieces of UTF-16", 1, units=True),
         TallyFraming("no empty input", empty=True),
-        TallyFraming("unknown words", nothings=True),
+        TallyFraming("unknown words", keep_alives=True),
     )
-    harmed = (framings[0], TallyFraming("interleaved", 3, interleaved=True, empty=True))
+    mutated = (framings[0], TallyFraming("interleaved", 3, interleaved=True, empty=True))
 
-    def tells(self, story: Story) -> bool:
+    def expresses(self, script: Script) -> bool:
         """Say whether there are words for it: there are none for a refusal."""
-        return not story.refusal
+        return not script.refusal
 
-    def usage(self, story: Story) -> Usage | None:
+    def usage(self, script: Script) -> Usage | None:
         """Return the usage: this API reports all of it."""
-        return story.usage
+        return script.usage
 
-    def tell(self, story: Story, framing: TallyFraming) -> Telling:
-        """Return the story's native events."""
-        telling = [
-            Said(OPENING, {"says": "hello", "reply": "r_1"}),
-            *_words(REASONING, "thought", story.reasoning, framing),
-            *_words(TEXT, "words", "".join(story.text), framing),
-            *merged(_asks(story, framing), interleaved=framing.interleaved),
-            Said(TERMINAL, _goodbye(story)),
+    def encode(self, script: Script, framing: TallyFraming) -> Encoding:
+        """Return the script's native events."""
+        encoding = [
+            EncodedEvent(OPENING, {"says": "hello", "reply": "r_1"}),
+            *_words(REASONING, "thought", script.reasoning, framing),
+            *_words(TEXT, "words", "".join(script.text), framing),
+            *merged(_asks(script, framing), interleaved=framing.interleaved),
+            EncodedEvent(TERMINAL, _goodbye(script)),
         ]
-        if framing.nothings:
-            telling = with_nothings(telling, ({"says": "wait"}, {"says": "sing", "words": "la"}))
-        return [said.saying({"n": n, **said.event}) for n, said in enumerate(telling, 1)]
+        if framing.keep_alives:
+            encoding = with_keep_alives(
+                encoding, ({"says": "wait"}, {"says": "sing", "words": "la"})
+            )
+        return [sent.with_event({"n": n, **sent.event}) for n, sent in enumerate(encoding, 1)]
 
     def completes(self, events: Sequence[Native]) -> bool:
         """Say whether the first goodbye says that it is done."""
@@ -149,61 +158,64 @@ class Tally(Dialect):
                 return event.get("why") == "done"
         return False
 
-    def stops(self, telling: Telling) -> Iterator[Variant]:
-        """Yield the telling with each other reason for its end."""
-        for at, said in enumerate(telling):
-            if said.event.get("says") == "goodbye":
+    def stops(self, encoding: Encoding) -> Iterator[Variant]:
+        """Yield the encoding with each other reason for its end."""
+        for at, sent in enumerate(encoding):
+            if sent.event.get("says") == "goodbye":
                 for why in (*ENDS.values(), None, "bored"):
-                    if said.event.get("why") != why:
-                        told = changed(said, why=why)
-                        yield f"why {why}", [*telling[:at], told, *telling[at + 1 :]]
+                    if sent.event.get("why") != why:
+                        other = changed(sent, why=why)
+                        yield f"why {why}", [*encoding[:at], other, *encoding[at + 1 :]]
 
-    def judge(self, events: Sequence[Native]) -> Content:
-        """Return what the stream tells; raises where the reference does not allow it."""
+    def decode(self, events: Sequence[Native]) -> Content:
+        """Return what the stream expresses; raises where the API does not allow it."""
         asks: dict[str, list[str]] = {}
         words: list[str] = []
         for number, event in enumerate(events, 1):
             says = event["says"]
-            law(whole(event["n"]) == number and (says == "hello") == (number == 1))
+            require(whole(event["n"]) == number and (says == "hello") == (number == 1))
             if says == "hello":
-                law(string(event["reply"]))
+                require(string(event["reply"]))
             elif says == "words":
                 words.append(string(event["words"]))
             elif says == "ask":
-                law(string(event["ask"]) and event["ask"] not in asks)
+                require(string(event["ask"]) and event["ask"] not in asks)
                 asks[event["ask"]] = [string(event["tool"]), ""]
             elif says == "input":
                 asks[event["ask"]][1] += string(event["piece"])
             elif says == "goodbye":
-                law(event["why"] == "done" and whole(event["asks"]) == len(asks))
+                require(event["why"] == "done" and whole(event["asks"]) == len(asks))
                 return content(((i, tool, text) for i, (tool, text) in asks.items()), words)
-        raise Illegal
+        raise NotAllowed
 
 
-def _words(place: str, says: str, text: str, framing: TallyFraming) -> Iterator[Said]:
+def _words(place: str, says: str, text: str, framing: TallyFraming) -> Iterator[EncodedEvent]:
     for piece in pieces(text, framing.piece, units=framing.units):
-        yield Said(place, {"says": says, "words": piece})
+        yield EncodedEvent(place, {"says": says, "words": piece})
 
 
-def _asks(story: Story, framing: TallyFraming) -> Iterator[Telling]:
-    for call in story.calls:
+def _asks(script: Script, framing: TallyFraming) -> Iterator[Encoding]:
+    for call in script.calls:
         cut = pieces(call.arguments, framing.piece, units=framing.units)
         if framing.empty and call.name == "test" and call.arguments == "{}":
             cut = []
         ask = {"ask": call.call_id}
         yield [
-            Said(CALL_START, {"says": "ask", **ask, "tool": call.name}, call.call_id),
-            *(Said(ARGUMENTS, {"says": "input", **ask, "piece": p}, call.call_id) for p in cut),
+            EncodedEvent(CALL_START, {"says": "ask", **ask, "tool": call.name}, call.call_id),
+            *(
+                EncodedEvent(ARGUMENTS, {"says": "input", **ask, "piece": p}, call.call_id)
+                for p in cut
+            ),
         ]
 
 
-def _goodbye(story: Story) -> Native:
-    event: Native = {"says": "goodbye", "why": ENDS[story.stop], "asks": len(story.calls)}
-    if story.usage is not None:
+def _goodbye(script: Script) -> Native:
+    event: Native = {"says": "goodbye", "why": ENDS[script.stop], "asks": len(script.calls)}
+    if script.usage is not None:
         event["tokens"] = {
-            "in": story.usage.input_tokens,
-            "cached": story.usage.cached_tokens,
-            "out": story.usage.output_tokens,
-            "thought": story.usage.reasoning_tokens,
+            "in": script.usage.input_tokens,
+            "cached": script.usage.cached_tokens,
+            "out": script.usage.output_tokens,
+            "thought": script.usage.reasoning_tokens,
         }
     return event

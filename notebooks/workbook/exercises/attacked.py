@@ -23,7 +23,7 @@ class _Play:
         self.ran: list[tuple[str, dict[str, Any]]] = []
 
     def stream(self) -> Iterator[Native]:
-        # Made anew: what the reader's function changes harms nobody.
+        # Made anew: what the reader's function changes mutations nobody.
         yield from map(deepcopy, self.events)
         if self.scenario.ends == "reset":
             raise ConnectionResetError("the connection was reset")

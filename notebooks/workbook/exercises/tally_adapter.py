@@ -7,16 +7,16 @@ from typing import Any
 
 from agentlib.conformance.dialects.common import CALL_START, TERMINAL, Native
 from agentlib.conformance.dialects.registry import DIALECTS
-from agentlib.conformance.mutations import Harm, Told, every_harm
+from agentlib.conformance.mutations import EncodedScript, Mutation, every_mutation
 from agentlib.conformance.script import (
     ONE_CALL,
+    SCRIPTS,
     STOPS,
-    STORIES,
     TEXT_ONLY,
     THREE_CALLS,
     TWO_ALIKE,
     Content,
-    Story,
+    Script,
     catalog,
 )
 from agentlib.conformance.trials import Maker, Outcome, judge, maker, run
@@ -28,11 +28,11 @@ from workbook.grading.grader import Outcome as Returned
 from workbook.grading.verdict import Verdict
 
 TALLY = DIALECTS["tally"]
-PLAIN, TURNS = TALLY.harmed
+PLAIN, TURNS = TALLY.mutated
 
 # What is done to a stream, and what a reader of Tally's reference has to say to that, in the order
 # in which it is tried: first what a first draft forgets.
-HARMS = {
+MUTATIONS = {
     "cut": (
         "the stream ends early",
         "It never said goodbye, so nobody knows what would have come.",
@@ -58,8 +58,8 @@ HARMS = {
     ),
     "alter": ("a text is altered", "The arguments are no longer what their tool takes."),
 }
-# Each story, with what is done to it besides the harms to events, numbers and IDs.
-STORIES_HARMED = (
+# Each script, with what is done to it besides the mutations to events, numbers and IDs.
+SCRIPTS_MUTATED = (
     (ONE_CALL, PLAIN, {"alter"}),
     (TWO_ALIKE, TURNS, set[str]()),
     (THREE_CALLS, TURNS, {"field"}),
@@ -111,12 +111,12 @@ def _reading(make: Maker) -> Callable[[Sequence[Native]], Outcome]:
     return lambda events: run(make, exposed, events)
 
 
-def _unharmed(told: Told) -> Trial:
-    expected = told.story.content
+def _intact(encoded: EncodedScript) -> Trial:
+    expected = encoded.script.content
 
     def judged(returned: Returned) -> Wrong | None:
         outcome = _outcome(returned)
-        if outcome is not None and outcome.says(expected):
+        if outcome is not None and outcome.matches(expected):
             return None
         why = "Nothing is wrong with this reply."
         if outcome is not None and outcome.calls is None and not outcome.refused:
@@ -128,24 +128,26 @@ def _unharmed(told: Told) -> Trial:
         return Wrong(why, _told(expected), _shown(returned))
 
     return Trial(
-        stream=f"{told.story.name}, told as {told.framing.name}",
-        place=f"{len(told.events)} events",
-        prepare=lambda: (told.events,),
+        stream=f"{encoded.script.name}, encoded as {encoded.framing.name}",
+        place=f"{len(encoded.events)} events",
+        prepare=lambda: (encoded.events,),
         judge=judged,
     )
 
 
-def _hostile(told: Told, kind: str, act: str, place: str, events: list[Native]) -> Trial:
-    what, why = HARMS[kind]
+def _hostile(
+    encoded: EncodedScript, kind: str, act: str, place: str, events: list[Native]
+) -> Trial:
+    what, why = MUTATIONS[kind]
 
     def judged(returned: Returned) -> Wrong | None:
         outcome = _outcome(returned)
-        if outcome is not None and judge(told, events, outcome)[0] != "leaked":
+        if outcome is not None and judge(encoded, events, outcome)[0] != "leaked":
             return None
         return Wrong(why, "nothing is released", _shown(returned))
 
     return Trial(
-        stream=f"{told.story.name}, {what} ({act})",
+        stream=f"{encoded.script.name}, {what} ({act})",
         place=place,
         prepare=lambda: (events,),
         judge=judged,
@@ -159,8 +161,8 @@ def _outcome(returned: Returned) -> Outcome | None:
 
 def _told(content: Content) -> str:
     calls = ", ".join(f"{name} {arguments}" for _, name, arguments in content.calls)
-    said = f"the text {content.text!r}" if content.text else "no text"
-    return f"{calls or 'no call'}, and {said}, are released"
+    text = f"the text {content.text!r}" if content.text else "no text"
+    return f"{calls or 'no call'}, and {text}, are released"
 
 
 def _shown(returned: Returned) -> str:
@@ -170,39 +172,42 @@ def _shown(returned: Returned) -> str:
     if outcome.calls is None:
         return f"refused: {short_line(outcome.refused)}" if outcome.refused else "released nothing"
     calls = ", ".join(f"{name} {arguments}" for _, name, arguments in outcome.calls)
-    said = f" and the text {outcome.text!r}" if outcome.text else ""
-    return f"released {short_line(calls) or 'no call'}{said} at event {outcome.at}"
+    text = f" and the text {outcome.text!r}" if outcome.text else ""
+    return f"released {short_line(calls) or 'no call'}{text} at event {outcome.at}"
 
 
 def _trials() -> Iterator[Trial]:
-    for story in (TEXT_ONLY, *STORIES):
-        if TALLY.tells(story):
-            yield from (_unharmed(_tell(story, framing)) for framing in TALLY.framings)
-    order = list(HARMS)
-    hostile = sorted(_harmed(), key=lambda found: order.index(found[0]))
+    for script in (TEXT_ONLY, *SCRIPTS):
+        if TALLY.expresses(script):
+            yield from (_intact(_encoded(script, framing)) for framing in TALLY.framings)
+    order = list(MUTATIONS)
+    hostile = sorted(_mutated(), key=lambda found: order.index(found[0]))
     yield from (trial for _, trial in hostile)
 
 
-def _harmed() -> Iterator[tuple[str, Trial]]:
-    for story, framing, further in STORIES_HARMED:
-        told = _tell(story, framing)
-        for harm, telling in every_harm(told):
-            events = [said.event for said in telling]
-            if events != told.events and _is_tried(harm, further):
-                yield harm.kind, _hostile(told, harm.kind, harm.act, harm.place, events)
+def _mutated() -> Iterator[tuple[str, Trial]]:
+    for script, framing, further in SCRIPTS_MUTATED:
+        encoded = _encoded(script, framing)
+        for mutation, encoding in every_mutation(encoded):
+            events = [sent.event for sent in encoding]
+            if events != encoded.events and _is_tried(mutation, further):
+                yield (
+                    mutation.kind,
+                    _hostile(encoded, mutation.kind, mutation.act, mutation.place, events),
+                )
         for stop in STOPS[1:]:
-            ended = _tell(story.stopped(stop), framing)
+            ended = _encoded(script.stopped(stop), framing)
             yield "stop", _hostile(ended, "stop", stop, "at its end", ended.events)
 
 
-def _is_tried(harm: Harm, further: set[str]) -> bool:
-    if harm.kind == "field" and harm.place not in (CALL_START, TERMINAL):
+def _is_tried(mutation: Mutation, further: set[str]) -> bool:
+    if mutation.kind == "field" and mutation.place not in (CALL_START, TERMINAL):
         return False
-    return harm.kind not in ("field", "alter") or harm.kind in further
+    return mutation.kind not in ("field", "alter") or mutation.kind in further
 
 
-def _tell(story: Story, framing: Any) -> Told:
-    return Told(TALLY, story, framing, TALLY.tell(story, framing))
+def _encoded(script: Script, framing: Any) -> EncodedScript:
+    return EncodedScript(TALLY, script, framing, TALLY.encode(script, framing))
 
 
 HINTS = (
