@@ -1,11 +1,12 @@
 """The one clock: what the time is, how to wait, and a timer that can be moved while it runs.
 
-`LoopClock` is the event loop's own. `VirtualClock` is for a replay and a test: waiting takes no
-time, it only moves the hands, and a timer goes off where the hands pass it.
+`LoopClock` is the event loop's own. `MockClock` is for a replay and a test: when every task waits,
+it jumps, so that nobody waits for real.
 """
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -14,6 +15,10 @@ from typing import Protocol
 
 import anyio
 import anyio.lowlevel
+
+# So many times must every other task have had its turn before the mock clock jumps: no event loop
+# can be asked whether all its tasks wait, on asyncio and trio alike.
+SETTLED = 25
 
 
 class Timer(Protocol):
@@ -123,53 +128,98 @@ class BlockingClock:
             timer.expired = True
 
 
-class _VirtualTimer:
-    def __init__(self, at: float) -> None:
+class _MockTimer:
+    def __init__(self, clock: MockClock, scope: anyio.CancelScope, at: float) -> None:
+        self._clock = clock
+        self._scope = scope
         self.at = at
-        self.expired = False
-        self.task = anyio.get_current_task().id
+
+    @property
+    def expired(self) -> bool:
+        return self._scope.cancelled_caught
+
+    @property
+    def pending(self) -> bool:
+        return not self._scope.cancel_called
 
     def move(self, at: float) -> None:
         self.at = at
+        self._clock.moves += 1
+        self.fire()
+
+    def fire(self) -> None:
+        if self.at <= self._clock.now():
+            self._scope.cancel()
 
 
-class VirtualClock:
-    """A clock whose hands move only when somebody sleeps; `slept` keeps every wait asked for."""
+class MockClock:
+    """A clock that starts at 0 and, when every task waits, jumps to the next moment of interest.
+
+    That is the end of a sleep, or a timer before it: trio's mock clock calls it autojump. The
+    sleeps of tasks that run side by side overlap. `slept` has every wait that was asked for, and
+    `moves` counts how often a timer was moved.
+    """
 
     def __init__(self) -> None:
         self.slept: list[float] = []
+        self.moves = 0
         self._now = 0.0
-        self._timers: list[_VirtualTimer] = []
+        self._quiet = 0
+        self._order = itertools.count()
+        self._sleepers: list[tuple[float, int]] = []
+        self._timers: list[_MockTimer] = []
 
     def now(self) -> float:
-        """Return where the hands stand, from 0."""
+        """Return the seconds that were waited or jumped."""
         return self._now
 
-    async def sleep(self, seconds: float) -> None:
-        """Move the hands; end the body of the first timer that they pass, if it is this task's.
+    def jump(self, seconds: float) -> None:
+        """Let so many seconds pass at once, whoever waits; timers that are passed end their bodies.
 
-        Of two with one moment the outer one comes first.
+        For a test with a real server, whose silence no clock can see.
         """
+        self._now += seconds
+        for timer in tuple(self._timers):
+            timer.fire()
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait until the clock has jumped so far; a cancelled caller is woken at once."""
         self.slept.append(seconds)
         await anyio.lowlevel.checkpoint()
-        before, self._now = self._now, self._now + seconds
-        task = anyio.get_current_task().id
-        passed = [t for t in self._timers if t.at <= self._now and t.task == task]
-        if passed:
-            first = min(passed, key=attrgetter("at"))
-            self._now = max(before, first.at)
-            raise Expired(first)
+        me = (self._now + seconds, next(self._order))
+        self._sleepers.append(me)
+        self._quiet = 0
+        try:
+            while self._now < me[0]:
+                await anyio.lowlevel.checkpoint()
+                if me == min(self._sleepers):
+                    self._quiet += 1
+                    if self._quiet > SETTLED:
+                        self._jump_to(me[0])
+            # A timer at this very moment has ended its body: that goes before the end of the sleep.
+            await anyio.lowlevel.checkpoint()
+        finally:
+            self._sleepers.remove(me)
+            self._quiet = 0
 
     @contextmanager
     def timer(self, at: float) -> Iterator[Timer]:
-        """Return a timer whose body ends where a sleep passes its moment."""
-        timer = _VirtualTimer(at)
-        self._timers.append(timer)
-        try:
-            yield timer
-        except Expired as expired:
-            if expired.timer is not timer:
-                raise
-            timer.expired = True
-        finally:
-            self._timers.remove(timer)
+        """Return a timer whose body is cancelled where the clock reaches its moment."""
+        with anyio.CancelScope() as scope:
+            timer = _MockTimer(self, scope, at)
+            self._timers.append(timer)
+            timer.fire()
+            try:
+                yield timer
+            finally:
+                self._timers.remove(timer)
+
+    def _jump_to(self, to: float) -> None:
+        ahead = [timer for timer in self._timers if timer.at <= to and timer.pending]
+        # Of two with one moment the outer one is first. One at a time: what its end sets off may
+        # move the next, or sleep for less.
+        first = min(ahead, key=attrgetter("at"), default=None)
+        self._now = max(self._now, to if first is None else first.at)
+        if first is not None:
+            first.fire()
+        self._quiet = 0

@@ -7,7 +7,7 @@ import anyio.lowlevel
 import pytest
 
 from agentlib import ToolResult, user
-from agentlib.clock import VirtualClock
+from agentlib.clock import MockClock
 from agentlib.failures import ResponseFailure
 from agentlib.fixtures import capture, tools
 from agentlib.model import StreamingModel
@@ -108,11 +108,11 @@ class Counter:
 
 @contextmanager
 def replaying():
-    """Start models that play a script on a virtual clock; at the end no stream is open."""
+    """Start models that play a script on a mock clock; at the end no stream is open."""
     made = []
 
     def start(*script, **options):
-        clock = VirtualClock()
+        clock = MockClock()
         made.append(ReplayTransport(script, clock))
         model = StreamingModel(made[-1], "m", clock=clock, random=lambda: 0.5, **options)
         return model, made[-1], clock

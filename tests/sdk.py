@@ -10,7 +10,6 @@ import openai
 from raw_http import SECRET
 
 from agentlib import user
-from agentlib.clock import VirtualClock
 from agentlib.fixtures import tools
 from agentlib.model import StreamingModel
 from agentlib.openai_transport import OpenAITransport
@@ -61,10 +60,6 @@ async def model_of(server, *, owned=True, tee=None, max_event_bytes=1 << 24, **o
 
 async def ask(model):
     return await model.complete([user("repair it")], tools())
-
-
-class Impatient(VirtualClock):
-    """Waits between openings take no time; the timers are never reached."""
 
 
 @contextmanager

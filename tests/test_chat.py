@@ -24,7 +24,7 @@ from wires import (
 )
 
 from agentlib import Catalog, Usage, user
-from agentlib.clock import VirtualClock
+from agentlib.clock import MockClock
 from agentlib.failures import ProtocolViolation, ProviderStopped, StreamCut
 from agentlib.faultserver.replies import Reply
 from agentlib.faultserver.server import LoopbackServer
@@ -567,7 +567,7 @@ def playback(*events, pauses=None):
 
 
 async def test_done_ends_it_though_the_connection_stays_open():
-    clock = VirtualClock()
+    clock = MockClock()
     script = [playback(*one_call(), usage_chunk(120, 33), None, pauses={len(one_call()) + 2: 99.0})]
     transport = ReplayTransport(script, clock)
     model = StreamingModel(transport, "m", provider="chat", clock=clock)
@@ -577,7 +577,7 @@ async def test_done_ends_it_though_the_connection_stays_open():
 
 
 async def test_without_done_the_usage_is_awaited_for_a_bounded_time():
-    clock = VirtualClock()
+    clock = MockClock()
     script = [playback(*one_call(), pauses={len(one_call()) + 1: 99.0})]
     transport = ReplayTransport(script, clock)
     model = StreamingModel(transport, "m", provider="chat", clock=clock)

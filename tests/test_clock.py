@@ -1,4 +1,4 @@
-"""The two clocks: a timer ends its own body and nothing else, and a virtual wait takes no time."""
+"""The clocks: a timer ends its own body and nothing else, and the mock clock waits for nothing."""
 
 import math
 import time
@@ -7,10 +7,10 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from agentlib.clock import LoopClock, VirtualClock
+from agentlib.clock import LoopClock, MockClock
 
 pytestmark = pytest.mark.anyio
-BOTH = pytest.mark.parametrize("make", [LoopClock, VirtualClock])
+BOTH = pytest.mark.parametrize("make", [LoopClock, MockClock])
 
 
 # ------------------------------------------------------------------------------- the loop's clock
@@ -23,15 +23,17 @@ async def test_the_loops_clock_goes_on_while_one_waits():
     assert clock.now() > before
 
 
-async def test_a_timer_ends_its_body_at_its_moment():
-    clock = LoopClock()
+@BOTH
+async def test_a_timer_ends_its_body_at_its_moment(make):
+    clock = make()
     with clock.timer(clock.now() - 1) as timer:
         await anyio.sleep_forever()
     assert timer.expired
 
 
-async def test_a_timer_is_moved_while_it_runs():
-    clock = LoopClock()
+@BOTH
+async def test_a_timer_is_moved_while_it_runs(make):
+    clock = make()
     with clock.timer(clock.now() + 1000) as timer:
         timer.move(math.inf)
         await anyio.lowlevel.checkpoint()
@@ -43,8 +45,9 @@ async def test_a_timer_is_moved_while_it_runs():
     assert timer.expired
 
 
-async def test_the_callers_cancellation_is_not_the_timers():
-    clock = LoopClock()
+@BOTH
+async def test_the_callers_cancellation_is_not_the_timers(make):
+    clock = make()
     with anyio.CancelScope() as scope:
         with clock.timer(math.inf) as timer:
             scope.cancel()
@@ -54,11 +57,11 @@ async def test_the_callers_cancellation_is_not_the_timers():
     assert not timer.expired
 
 
-# ------------------------------------------------------------------------------- the virtual clock
+# --------------------------------------------------------------------------------- the mock clock
 
 
-async def test_a_virtual_wait_takes_no_time_and_is_remembered():
-    clock = VirtualClock()
+async def test_a_mock_wait_takes_no_time_and_is_remembered():
+    clock = MockClock()
     before = time.perf_counter()
     await clock.sleep(86_400)
     await clock.sleep(0.5)
@@ -68,8 +71,8 @@ async def test_a_virtual_wait_takes_no_time_and_is_remembered():
 
 
 @pytest.mark.parametrize("seconds", [10, 10.5, 1e9])
-async def test_a_virtual_timer_ends_the_body_where_a_wait_reaches_its_moment(seconds):
-    clock = VirtualClock()
+async def test_a_mock_timer_ends_the_body_where_a_wait_reaches_its_moment(seconds):
+    clock = MockClock()
     with clock.timer(10) as timer:
         await clock.sleep(seconds)
         pytest.fail("the body must have ended")
@@ -77,8 +80,8 @@ async def test_a_virtual_timer_ends_the_body_where_a_wait_reaches_its_moment(sec
     assert clock.now() == 10
 
 
-async def test_a_virtual_timer_that_is_not_reached_does_nothing():
-    clock = VirtualClock()
+async def test_a_mock_timer_that_is_not_reached_does_nothing():
+    clock = MockClock()
     with clock.timer(10) as timer:
         await clock.sleep(9.5)
         timer.move(12)
@@ -89,8 +92,8 @@ async def test_a_virtual_timer_that_is_not_reached_does_nothing():
 
 
 @pytest.mark.parametrize(("outer", "inner"), [(5, 7), (7, 5), (5, 5)])
-async def test_of_two_virtual_timers_the_one_that_is_passed_first_ends_its_body(outer, inner):
-    clock = VirtualClock()
+async def test_of_two_mock_timers_the_one_that_is_passed_first_ends_its_body(outer, inner):
+    clock = MockClock()
     reached = []
     with clock.timer(outer) as first:
         with clock.timer(inner) as second:
@@ -101,8 +104,8 @@ async def test_of_two_virtual_timers_the_one_that_is_passed_first_ends_its_body(
     assert clock.now() == min(outer, inner)
 
 
-async def test_no_handler_of_errors_stops_a_virtual_timer():
-    clock = VirtualClock()
+async def test_no_handler_of_errors_stops_a_mock_timer():
+    clock = MockClock()
     with clock.timer(1) as timer:
         try:
             await clock.sleep(2)
@@ -111,26 +114,37 @@ async def test_no_handler_of_errors_stops_a_virtual_timer():
     assert timer.expired
 
 
-async def test_a_virtual_wait_of_one_task_ends_no_body_of_another():
-    clock = VirtualClock()
-    entered, passed = anyio.Event(), anyio.Event()
-    ended = []
+async def test_a_timer_ends_the_body_of_another_task_than_that_which_waits():
+    clock = MockClock()
+    entered, ended = anyio.Event(), []
 
     async def patient():
         with clock.timer(5) as timer:
             entered.set()
-            await passed.wait()
-            await clock.sleep(0)
-        ended.append(timer.expired)
+            await anyio.sleep_forever()
+        ended.append((timer.expired, clock.now()))
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(patient)
         await entered.wait()
         with clock.timer(100) as mine:
             await clock.sleep(50)
-        passed.set()
     assert not mine.expired
-    assert ended == [True], "it ends where its own task waits next"
+    assert ended == [(True, 5)]
+    assert clock.now() == 50
+
+
+async def test_a_jump_passes_timers_at_once_whoever_waits():
+    clock = MockClock()
+    with clock.timer(10) as outer, clock.timer(2) as timer:
+        clock.jump(1.5)
+        timer.move(4)
+        assert clock.moves == 1
+        clock.jump(1.5)
+        assert not timer.expired
+        clock.jump(1)
+        await anyio.sleep_forever()
+    assert (timer.expired, outer.expired, clock.now()) == (True, False, 4)
 
 
 @BOTH

@@ -8,7 +8,7 @@ import anyio.lowlevel
 import pytest
 from fakes import HANG, ask, counted, events, failure_of
 
-from agentlib.clock import VirtualClock
+from agentlib.clock import MockClock
 from agentlib.errors import OpenFailure
 from agentlib.failures import CloseFailed, IdleTimeout, ObserverFailed, StreamCut
 from agentlib.model import StreamingModel, Timers
@@ -62,7 +62,7 @@ async def test_the_bound_of_a_close_is_on_the_one_clock(transport):
     async def long():
         await clock.sleep(0.8)
 
-    clock = VirtualClock()
+    clock = MockClock()
     failure = await failure_of(StreamingModel(transport(READ, closing=long), "m", clock=clock))
     assert isinstance(failure, CloseFailed)
     assert clock.now() == 0.75
@@ -94,7 +94,7 @@ async def test_a_time_out_is_not_hidden_by_a_close_that_fails_too(transport):
     async def pause():
         await clock.sleep(31)
 
-    clock = VirtualClock()
+    clock = MockClock()
     opener = transport([*READ[:5], pause], closing=broken)
     failure = await failure_of(StreamingModel(opener, "m", clock=clock), IdleTimeout)
     assert "the close failed" in failure.__notes__[0]
@@ -180,7 +180,7 @@ async def test_a_cancel_at_any_moment_leaves_nothing_open(transport):
         opener, found = transport(NETWORK, opening, closing=slow), []
 
         async def call(opener=opener, found=found):
-            found.append(await ask(StreamingModel(opener, "m", clock=VirtualClock())))
+            found.append(await ask(StreamingModel(opener, "m", clock=MockClock())))
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(call)

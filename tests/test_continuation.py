@@ -7,7 +7,7 @@ from streams import BODY_USAGE, TOOLS, Call, Say, Story, tell
 from test_native import REASONING, consumed, stream
 
 from agentlib import ToolResult, Usage, assistant, system, user
-from agentlib.clock import VirtualClock
+from agentlib.clock import MockClock
 from agentlib.errors import EncodingError, OpenFailure
 from agentlib.failures import ProviderStopped, StreamCut
 from agentlib.model import StreamingModel
@@ -29,7 +29,7 @@ def playback(events):
 
 
 def continuing(*script, **options):
-    clock = VirtualClock()
+    clock = MockClock()
     openings = [step if isinstance(step, Refusal) else playback(step) for step in script]
     transport = ReplayTransport(openings, clock)
     model = StreamingModel(transport, "m", clock=clock, random=lambda: 0.5, **options)

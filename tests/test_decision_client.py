@@ -14,6 +14,7 @@ import pytest
 from raw_http import SECRET
 from sdk import given_async_client, given_client
 
+from agentlib.clock import MockClock
 from agentlib.decisions import AskUser, ClientConfig, FinalAnswer, OpenAIModelClient, ToolCall
 from agentlib.decisions.attempts import RESULTS
 from agentlib.decisions.failures import (
@@ -26,7 +27,7 @@ from agentlib.decisions.failures import (
 from agentlib.faultserver.server import HEAD, Reply
 from agentlib.model import Timers
 from workbook.pages.decision_replies import CONTEXT, EDIT, streamed, whole
-from workbook.pages.decision_trace import HandClock, cancel_in_stall, observe, observe_blocking
+from workbook.pages.decision_trace import cancel_in_stall, observe, observe_blocking
 from workbook.pages.symptoms import (
     NO_STREAMING,
     STREAM,
@@ -48,7 +49,7 @@ def client_of(server, *, clock=None, sleep=None, **options):
     known = {"max_parse_retries", "transport_max_retries", "asleep", "client", "aclient"}
     own = {name: options.pop(name) for name in known & set(options)}
     config = ClientConfig("m", api_key=SECRET, base_url=server.base_url, **options)
-    clock = clock or HandClock()
+    clock = clock or MockClock()
     return OpenAIModelClient(
         config, clock=clock, sleep=sleep or (lambda _: None), random=lambda: 0.5, **own
     )
@@ -236,7 +237,7 @@ async def test_parse_retries_are_bounded_and_the_error_knows_what_they_cost(serv
 
 @pytest.mark.parametrize("retries", [0, 1, 3])
 async def test_transport_retries_are_bounded_and_wait_longer_each_time(serve, retries):
-    server, clock = serve(Reply.refuse()), HandClock()
+    server, clock = serve(Reply.refuse()), MockClock()
     with pytest.raises(TransportError) as raised:
         await adecide(server, clock=clock, max_parse_retries=9, transport_max_retries=retries)
     assert len(server.requests) == retries + 1
@@ -398,7 +399,7 @@ async def test_a_long_generation_is_no_stall(serve):
     reply = STREAM
     for end in STREAM.ends[:-1]:
         reply = reply.delay(0.01, at=end)
-    clock, server = HandClock(), serve(reply)
+    clock, server = MockClock(), serve(reply)
     # The hands may move once more while the usage is awaited, or the stream is closed.
     client = client_of(server, clock=clock, timers=Timers(trailing=1e6, closing=1e6))
 
@@ -407,7 +408,7 @@ async def test_a_long_generation_is_no_stall(serve):
         while True:
             if clock.moves > seen:
                 seen = clock.moves
-                clock.advance(Timers().liveness - 1)
+                clock.jump(Timers().liveness - 1)
             await anyio.lowlevel.checkpoint()
 
     async with anyio.create_task_group() as tasks:
@@ -420,7 +421,7 @@ async def test_a_long_generation_is_no_stall(serve):
 
 
 async def test_a_whole_reply_that_does_not_come_is_a_transport_failure(serve):
-    clock, server = HandClock(), serve([REFUSED, WHOLE.stall(at=9), WHOLE])
+    clock, server = MockClock(), serve([REFUSED, WHOLE.stall(at=9), WHOLE])
     client = client_of(server, clock=clock)
 
     async def let_time_pass():
@@ -428,7 +429,7 @@ async def test_a_whole_reply_that_does_not_come_is_a_transport_failure(serve):
         # The head, and the bytes before the stall.
         while clock.moves < 2:
             await anyio.lowlevel.checkpoint()
-        clock.advance(Timers().progress)
+        clock.jump(Timers().progress)
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(let_time_pass)

@@ -7,7 +7,7 @@ from streams import KEEP_ALIVE
 
 from agentlib import Message
 from agentlib.assembly import Limits
-from agentlib.clock import VirtualClock
+from agentlib.clock import MockClock
 from agentlib.errors import EncodingError, OpenFailure
 from agentlib.failures import IdleTimeout, LimitExceeded, ProtocolViolation, StreamCut
 from agentlib.fixtures import scenario, scenario_names, tools
@@ -95,7 +95,7 @@ async def test_the_wait_for_an_opening_is_bounded_in_all(transport):
         await clock.sleep(7)
         return NETWORK
 
-    clock, opener = VirtualClock(), transport(slow, slow, slow)
+    clock, opener = MockClock(), transport(slow, slow, slow)
     model = StreamingModel(
         opener, "m", clock=clock, random=lambda: 0.5, timers=Timers(total=10), policy=PATIENT
     )
@@ -181,7 +181,7 @@ async def test_two_calls_at_once_do_not_mix(transport):
 
     other, found, seen = anyio.Event(), [], []
     opener = transport(NETWORK, slow, NETWORK, READ)
-    model = StreamingModel(opener, "m", clock=VirtualClock(), report=seen.append)
+    model = StreamingModel(opener, "m", clock=MockClock(), report=seen.append)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(first)
         await opener.waiting.wait()
@@ -217,7 +217,7 @@ def pausing(clock, seconds, step=None):
 
 @pytest.mark.parametrize("alive", [None, KEEP_ALIVE], ids=["comment", "typed keep-alive"])
 async def test_keep_alives_show_life_and_no_progress(transport, alive):
-    clock = VirtualClock()
+    clock = MockClock()
     opener = transport([*READ[:3], *[pausing(clock, 20, alive)] * 99])
     failure = await failure_of(StreamingModel(opener, "m", clock=clock), IdleTimeout)
 
@@ -227,7 +227,7 @@ async def test_keep_alives_show_life_and_no_progress(transport, alive):
 
 @pytest.mark.parametrize("alive", [None, KEEP_ALIVE], ids=["comment", "typed keep-alive"])
 async def test_a_model_that_thinks_for_long_is_healthy_while_it_lives(transport, alive):
-    clock = VirtualClock()
+    clock = MockClock()
     thinks = [pausing(clock, 20, alive)] * 8
     opener = transport([*READ[:3], *thinks, READ[3], *thinks, *READ[4:]])
 
@@ -236,7 +236,7 @@ async def test_a_model_that_thinks_for_long_is_healthy_while_it_lives(transport,
 
 
 async def test_progress_for_ever_is_too_long_in_all(transport):
-    clock = VirtualClock()
+    clock = MockClock()
     slow = [pausing(clock, 25, READ[3] | {"sequence_number": n + 10}) for n in range(99)]
     opener = transport([*READ[:3], *slow])
     limits = Limits(text_characters=10**6)
@@ -249,7 +249,7 @@ async def test_progress_for_ever_is_too_long_in_all(transport):
 
 
 async def test_the_whole_counts_from_before_the_opening(transport):
-    clock = VirtualClock()
+    clock = MockClock()
 
     async def slow():
         await clock.sleep(590)

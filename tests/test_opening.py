@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentlib.clock import VirtualClock
+from agentlib.clock import MockClock
 from agentlib.errors import AgentlibError, OpenFailure
 from agentlib.failures import ObserverFailed, ResponseFailure, StreamCut
 from agentlib.recordings.replay_transport import Refusal
@@ -50,7 +50,7 @@ class Script:
 
 
 async def opened(script, policy=CONSERVATIVE, chance=0.5, clock=None, note=None):
-    clock = clock or VirtualClock()
+    clock = clock or MockClock()
     openings = []
     try:
         stream = await open_with_retry(
@@ -153,7 +153,7 @@ class Other(Exception):
 )
 async def test_only_an_open_failure_is_tried_again(error):
     script = Script(error)
-    clock = VirtualClock()
+    clock = MockClock()
     with pytest.raises(type(error)) as raised:
         await open_with_retry(script.open, PATIENT, clock, lambda: 0.5, lambda _: None)
     assert raised.value is error

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 from runs import ASKED, TOOLS, USAGE, Script, Tools, call, host, malformed, says
 
-from agentlib.clock import VirtualClock
+from agentlib.clock import MockClock
 from agentlib.conversation import Message, ToolResult, Usage, check_history
 from agentlib.errors import OpenFailure
 from agentlib.failures import StreamCut
@@ -295,7 +295,7 @@ class Sleeper:
     ],
 )
 async def test_deadlines_compose_and_name_the_one_that_passed(limits, which):
-    clock = VirtualClock()
+    clock = MockClock()
     steps = [says("", call(f"c{n}")) for n in range(9)]
     outcome = await Run(Sleeper(clock, 3.0, *steps), host(), limits, clock=clock).start(ASKED)
     assert isinstance(outcome, DeadlineExceeded)
@@ -304,7 +304,7 @@ async def test_deadlines_compose_and_name_the_one_that_passed(limits, which):
 
 
 async def test_time_that_passed_before_an_approval_counts():
-    clock = VirtualClock()
+    clock = MockClock()
     what = {"approval": needs("c1")}
     limits = RunLimits(deadline=5.0)
     first = Run(Sleeper(clock, 3.0, says("", call("c1"))), host(**what), limits, clock=clock)

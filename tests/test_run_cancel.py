@@ -8,7 +8,7 @@ import anyio.to_thread
 import pytest
 from runs import ASKED, Script, Tools, call, host, says
 
-from agentlib.clock import LoopClock, VirtualClock
+from agentlib.clock import LoopClock, MockClock
 from agentlib.conversation import ToolResult, check_history
 from agentlib.fixtures import capture
 from agentlib.model import StreamingModel
@@ -183,7 +183,7 @@ async def test_a_cancellation_reaches_every_wait_of_the_model(where):
 
 @pytest.mark.parametrize("where", ["opening", "first event", "streaming"])
 async def test_a_deadline_names_the_component_in_which_it_struck(where):
-    clock = VirtualClock()
+    clock = MockClock()
     stopwatch = Stopwatch(clock)
     transport = Waiting(where, lambda: clock.sleep(20))
     model = StreamingModel(transport, "m", clock=clock, stopwatch=stopwatch)

@@ -7,13 +7,13 @@ import anyio
 import pytest
 from runs import ASKED, Script, call, host, malformed, says
 
-from agentlib.clock import VirtualClock
+from agentlib.clock import MockClock
 from agentlib.fixtures import capture
 from agentlib.recordings.replay_transport import Refusal
 from agentlib.runtime.limits import Prices, RunLimits
 from agentlib.runtime.loop import Run
 from workbook.pages.run_trace import MAX_DETAIL_CHARACTERS, RunRecorder
-from workbook.pages.simulation import Stage, StageClock, paced, perform
+from workbook.pages.simulation import Stage, paced, perform
 from workbook.pages.small_loop import said, wants
 from workbook.pages.timeline import BAR_CHARACTERS, GLYPHS, timeline
 
@@ -135,7 +135,7 @@ async def test_an_approval_is_drawn_short_and_said_in_full():
 
 
 async def test_a_model_that_reports_nothing_is_drawn_whole():
-    clock = VirtualClock()
+    clock = MockClock()
     recorder, limits = RunRecorder(clock), RunLimits()
     model = Script(says("", call("c1")), malformed("c2"))
     run = Run(model, host(), limits, clock=clock, observe=recorder.observe)
@@ -177,7 +177,7 @@ async def test_each_kind_of_time_has_its_own_glyph():
 
 
 async def test_hostile_names_and_reasons_are_text_and_short():
-    clock = VirtualClock()
+    clock = MockClock()
     recorder, limits = RunRecorder(clock), RunLimits()
     hostile = call(HOSTILE * 20)
     run = Run(
@@ -206,7 +206,7 @@ async def test_it_can_be_reached_and_read_without_a_mouse():
 
 
 async def test_sleeps_of_tasks_side_by_side_overlap():
-    clock, ends = StageClock(), []
+    clock, ends = MockClock(), []
 
     async def sleep(seconds):
         await clock.sleep(seconds)
@@ -219,7 +219,7 @@ async def test_sleeps_of_tasks_side_by_side_overlap():
 
 
 async def test_a_timer_of_the_stage_reaches_into_the_tasks_of_its_body():
-    clock = StageClock()
+    clock = MockClock()
     with clock.timer(10.0) as outer:
         with clock.timer(2.0) as timer:
             async with anyio.create_task_group() as tasks:

@@ -1,7 +1,7 @@
 """The failure laboratory: scenarios played from opening to tools, offline, and judged.
 
 Each scenario goes through the real opening loop, assembly, gate, bounded loop and tools; only
-the transport is a replay and the clock stands still. What came of it is compared with what
+the transport is a replay and the clock is a mock one. What came of it is compared with what
 `fixtures/scenarios.toml` says must come of it: an intended failure is a success of the
 laboratory only where nothing was executed that the gate had not released.
 """
@@ -14,7 +14,7 @@ from typing import Any, TextIO
 
 import anyio
 
-from agentlib.clock import VirtualClock
+from agentlib.clock import MockClock
 from agentlib.conversation import user
 from agentlib.errors import AgentlibError
 from agentlib.failures import ResponseFailure
@@ -118,8 +118,8 @@ def run_lab(name: str, out: TextIO) -> int:
 
 
 async def play(chosen: Scenario, write: Callable[[str], None] = lambda _: None) -> Experiment:
-    """Play a scenario on a virtual clock; `write` is handed a line for each thing that happens."""
-    clock = VirtualClock()
+    """Play a scenario on a mock clock; `write` is handed a line for each thing that happens."""
+    clock = MockClock()
     transport = ReplayTransport(_script(chosen.turns), clock)
 
     def tell(happened: Any) -> None:

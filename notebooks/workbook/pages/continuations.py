@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentlib.assembly import Decision
-from agentlib.clock import VirtualClock
+from agentlib.clock import MockClock
 from agentlib.conversation import Entry, ToolCall, ToolResult, Usage, user
 from agentlib.fixtures import tools, workspace_files
 from agentlib.model import StreamingModel
@@ -78,9 +78,9 @@ async def talk(*script: Scripted, by_id: bool = True) -> Talk:
     """Ask a model whose openings follow `script`, turn by turn, until it answers.
 
     `by_id` says whether it continues by response ID, or sends the whole history each time. Both
-    replay natively. Nothing waits: the clock is a virtual one. Raises what `complete` raises.
+    replay natively. Nothing waits: the clock is a mock one. Raises what `complete` raises.
     """
-    clock = VirtualClock()
+    clock = MockClock()
     transport = ReplayTransport(script, clock)
     model = StreamingModel(transport, "example-model", clock=clock, native=True)
     asked = ContinuingModel(model) if by_id else model

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -12,7 +10,7 @@ import anyio
 import anyio.lowlevel
 import anyio.to_thread
 
-from agentlib.clock import Timer
+from agentlib.clock import MockClock
 from agentlib.decisions.failures import DecisionAttempt, DecisionFailure, Result
 from agentlib.decisions.openai_client import ClientConfig, OpenAIModelClient
 from agentlib.faultserver.server import LoopbackServer
@@ -39,65 +37,9 @@ class Observed:
         return tuple(attempt.result for attempt in self.attempts)
 
 
-class HandClock:
-    """A clock whose hands are moved by `advance`; sleeping takes no time and is written down."""
-
-    def __init__(self) -> None:
-        self.slept: list[float] = []
-        self.moves = 0
-        self._now = 0.0
-        self._timers: list[_HandTimer] = []
-
-    def now(self) -> float:
-        """Return where the hands stand, from 0."""
-        return self._now
-
-    async def sleep(self, seconds: float) -> None:
-        """Write the wait down, and go on."""
-        self.slept.append(seconds)
-        await anyio.lowlevel.checkpoint()
-
-    @contextmanager
-    def timer(self, at: float) -> Iterator[Timer]:
-        """Return a timer whose body is cancelled where the hands pass its moment."""
-        with anyio.CancelScope() as scope:
-            timer = _HandTimer(self, scope, at)
-            self._timers.append(timer)
-            try:
-                yield timer
-            finally:
-                self._timers.remove(timer)
-
-    def advance(self, seconds: float) -> None:
-        """Move the hands."""
-        self._now += seconds
-        for timer in tuple(self._timers):
-            timer.ring()
-
-
-class _HandTimer:
-    def __init__(self, clock: HandClock, scope: anyio.CancelScope, at: float) -> None:
-        self._clock = clock
-        self._scope = scope
-        self._at = at
-
-    @property
-    def expired(self) -> bool:
-        return self._scope.cancelled_caught
-
-    def move(self, at: float) -> None:
-        self._at = at
-        self._clock.moves += 1
-        self.ring()
-
-    def ring(self) -> None:
-        if self._at <= self._clock.now():
-            self._scope.cancel()
-
-
 async def observe(symptom: Symptom, *, decisions: int = 1) -> Observed:
     """Play a symptom to `adecide`, asked for so many decisions; `attempts` are the last one's."""
-    clock = HandClock()
+    clock = MockClock()
     with LoopbackServer(symptom.streamed) as server:
         client = OpenAIModelClient(_config(server), clock=clock, random=lambda: 0.5)
         failure = None
@@ -159,13 +101,13 @@ async def cancel_in_stall(symptom: Symptom) -> Cancelled:
         return Cancelled(took, len(server.requests), server.opened, server.closed)
 
 
-async def _let_time_pass(server: LoopbackServer, clock: HandClock) -> None:
+async def _let_time_pass(server: LoopbackServer, clock: MockClock) -> None:
     wait = partial(server.wait_until, _is_stalled)
     await anyio.to_thread.run_sync(wait, abandon_on_cancel=True)
     # Not before the client has read what came before the stall.
     while clock.moves == 0:
         await anyio.lowlevel.checkpoint()
-    clock.advance(Timers().liveness)
+    clock.jump(Timers().liveness)
 
 
 def _is_stalled(server: LoopbackServer) -> bool:

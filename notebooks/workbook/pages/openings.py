@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agentlib.clock import VirtualClock
+from agentlib.clock import MockClock
 from agentlib.conversation import user
 from agentlib.errors import AgentlibError
 from agentlib.fixtures import tools
@@ -18,7 +18,7 @@ from agentlib.wording import plural
 class Openings:
     """One `complete`, as it went: its openings, the requests and streams it took, its result.
 
-    `waited` is the time on the virtual clock, in seconds; nobody waited for it.
+    `waited` is the time on the mock clock, in seconds; nobody waited for it.
     """
 
     openings: tuple[Opening, ...]
@@ -46,11 +46,11 @@ async def complete(
     timers: Timers | None = None,
     chance: float = 0.5,
 ) -> Openings:
-    """Ask a model whose openings follow `script` for one decision, on a clock that stands still.
+    """Ask a model whose openings follow `script` for one decision, on a mock clock.
 
     `chance`, in [0, 1), takes the place of randomness in the waits: 0.5 is no jitter.
     """
-    clock = VirtualClock()
+    clock = MockClock()
     transport = ReplayTransport(script, clock)
     model = StreamingModel(
         transport, "replay", policy=policy, timers=timers, clock=clock, random=lambda: chance

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
-from agentlib.clock import VirtualClock
+from agentlib.clock import MockClock
 from agentlib.conversation import user
 from agentlib.errors import AgentlibError
 from agentlib.faultserver.replies import Reply
@@ -88,7 +88,7 @@ class Switchboard:
         prices: Prices | None = PRICES,
         allow_unmetered: bool = False,
     ) -> None:
-        clock = VirtualClock()
+        clock = MockClock()
         self.ledger = ledger or new_ledger()
         self.transports = [ReplayTransport(script, clock) for script in (gateway, direct)]
         models = [_model(transport, clock) for transport in self.transports]
@@ -123,7 +123,7 @@ def entries(ledger: Ledger) -> Table:
 
 def plain_model(*openings: Scripted) -> StreamingModel:
     """Return a model behind no switchboard: nothing is asked, and nothing is counted."""
-    clock = VirtualClock()
+    clock = MockClock()
     return _model(ReplayTransport(openings, clock), clock)
 
 
@@ -168,7 +168,7 @@ def _folder() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix="agentlib-")
 
 
-def _model(transport: Transport, clock: VirtualClock | None) -> StreamingModel:
+def _model(transport: Transport, clock: MockClock | None) -> StreamingModel:
     return StreamingModel(transport, "example-model", policy=ONCE, clock=clock)
 
 

@@ -1,4 +1,4 @@
-"""A stage for the bounded loop: scripted responses, real tools, and a clock that nobody waits for.
+"""A stage for the bounded loop: scripted responses, real tools, and a mock clock.
 
 The run on it is the real one, with the real model, gate and loop; only the transport is a replay.
 Tools that run side by side take their seconds side by side.
@@ -6,16 +6,13 @@ Tools that run side by side take their seconds side by side.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import anyio
-import anyio.lowlevel
 
 from agentlib.assembly import Decision
-from agentlib.clock import Timer
+from agentlib.clock import MockClock
 from agentlib.conversation import ToolCall, ToolResult, user
 from agentlib.jsonvalues import dumps
 from agentlib.model import StreamingModel
@@ -39,81 +36,8 @@ TASK = "Please repair add()."
 # What a response takes by default, in seconds: to open, to begin, and to stream.
 OPENING, FIRST_EVENT, STREAMING = 0.2, 0.5, 1.3
 TOOL = 0.5
-# So many times must every other task have had its turn before the hands move.
-SETTLED = 25
 
 Step: TypeAlias = Decision | Capture | Scripted
-
-
-class StageClock:
-    """A clock whose hands move when every task on the stage sleeps, to the next one's waking.
-
-    Unlike with a `VirtualClock`, the sleeps of tasks that run side by side overlap, and a timer
-    reaches into the tasks within its body.
-    """
-
-    def __init__(self) -> None:
-        self._now = 0.0
-        self._quiet = 0
-        self._order = itertools.count()
-        self._sleepers: list[tuple[float, int]] = []
-        self._timers: list[_StageTimer] = []
-
-    def now(self) -> float:
-        """Return where the hands stand, from 0."""
-        return self._now
-
-    async def sleep(self, seconds: float) -> None:
-        """Wait until the hands have moved on by `seconds`."""
-        me = (self._now + seconds, next(self._order))
-        self._sleepers.append(me)
-        self._quiet = 0
-        try:
-            while self._now < me[0]:
-                await anyio.lowlevel.checkpoint()
-                if me == min(self._sleepers):
-                    self._quiet += 1
-                    if self._quiet > SETTLED:
-                        self._move(me[0])
-        finally:
-            self._sleepers.remove(me)
-            self._quiet = 0
-
-    @contextmanager
-    def timer(self, at: float) -> Iterator[Timer]:
-        """Return a timer whose body is cancelled where the hands reach its moment."""
-        with anyio.CancelScope() as scope:
-            timer = _StageTimer(at, scope)
-            self._timers.append(timer)
-            try:
-                yield timer
-            finally:
-                self._timers.remove(timer)
-
-    def _move(self, to: float) -> None:
-        ahead = [
-            timer for timer in self._timers if timer.at <= to and not timer.scope.cancel_called
-        ]
-        if ahead:
-            # Of two with one moment the outer one comes first.
-            first = min(ahead, key=lambda timer: timer.at)
-            to = max(self._now, first.at)
-            first.scope.cancel()
-        self._now = to
-        self._quiet = 0
-
-
-class _StageTimer:
-    def __init__(self, at: float, scope: anyio.CancelScope) -> None:
-        self.at = at
-        self.scope = scope
-
-    @property
-    def expired(self) -> bool:
-        return self.scope.cancelled_caught
-
-    def move(self, at: float) -> None:
-        self.at = at
 
 
 def paced(
@@ -135,7 +59,7 @@ def paced(
 class StageTools:
     """The fixture project's tools, each of which takes `seconds` by its name, or half a second."""
 
-    def __init__(self, project: Project, clock: StageClock, seconds: Mapping[str, float]) -> None:
+    def __init__(self, project: Project, clock: MockClock, seconds: Mapping[str, float]) -> None:
         self.project = project
         self._clock = clock
         self._seconds = seconds
@@ -169,7 +93,7 @@ class Stage:
         publication: Publication | None = None,
         **host: Any,
     ) -> None:
-        self.clock = StageClock()
+        self.clock = MockClock()
         self.recorder = RunRecorder(self.clock)
         self.project = Project()
         self.limits = limits or RunLimits()
