@@ -8,7 +8,7 @@ runs, and what is replayed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from agentlib.errors import CatalogError, EncodingError
@@ -160,14 +160,39 @@ def _refuse_waiting(waiting: Mapping[str, None], when: str) -> None:
         raise EncodingError(f"{when} the result of call ID {quote(next(iter(waiting)))}")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Usage:
-    """Tokens that a provider says it billed; a counter that it did not report is None."""
+    """Tokens that a provider says it billed; a counter that it did not report is None.
+
+    `cached_tokens` were read from a cache and `cache_creation_tokens` written to it, of those
+    `cache_creation_hour_tokens` for an hour. With OpenAI's APIs they are parts of the input
+    tokens; `cached_apart` is where they are counted beside them, as Anthropic does ("Prompt
+    caching": the input tokens are those after the last cache breakpoint).
+    """
 
     input_tokens: int | None = None
     cached_tokens: int | None = None
     output_tokens: int | None = None
     reasoning_tokens: int | None = None
+    cache_creation_tokens: int | None = None
+    cache_creation_hour_tokens: int | None = None
+    # How counters are added up is no counter: two that report the same are equal.
+    cached_apart: bool = field(default=False, compare=False, kw_only=True)
+
+    @property
+    def counters(self) -> dict[str, int | None]:
+        """The counters by name: four always, and those of writing to a cache where reported."""
+        names = [name for name in self.__slots__ if name != "cached_apart"]
+        every = {name: getattr(self, name) for name in names}
+        return {
+            name: value
+            for name, value in every.items()
+            if value is not None or not name.startswith("cache_creation")
+        }
+
+    def __repr__(self) -> str:
+        counters = (f"{name}={value}" for name, value in self.counters.items())
+        return f"Usage({', '.join(counters)})"
 
 
 @dataclass(frozen=True, slots=True)

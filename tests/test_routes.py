@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from decimal import Decimal
 
 import pytest
 from runs import ASKED, TOOLS, Script, says
@@ -42,7 +43,7 @@ async def test_the_first_route_that_opens_is_taken_and_paid(ledger):
     (row,) = ledger.rows()
     assert (row.route, row.who, row.outcome) == ("gateway", "ann", "released")
     assert row.usage == Usage(100, 40, 10, 0)
-    assert row.cost == pytest.approx((60 * 1.0 + 40 * 0.5 + 10 * 2.0) / 1e6)
+    assert row.cost * 10**6 == 60 * 1 + 40 * Decimal("0.5") + 10 * 2
     assert model.taken == ["gateway"]
 
 
@@ -63,7 +64,7 @@ async def test_a_stream_that_was_acquired_never_falls_back(ledger):
     assert direct.model.asked == []
     (row,) = ledger.rows()
     assert row.cost is None
-    assert ledger.spent() == pytest.approx(routes[0].reservation())
+    assert ledger.spent() == routes[0].reservation()
 
 
 async def test_a_fallback_passes_the_same_access_check(ledger):
@@ -144,8 +145,8 @@ def test_two_processes_that_share_a_budget_cannot_overspend_it(tmp_path):
     command = [sys.executable, "-c", SPENDER, str(path)]
     both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     made = [int(process.communicate(timeout=60)[0]) for process in both]
-    assert sum(made) in (19, 20)
-    assert Ledger(path, 1.0).spent() <= 1.0 + 1e-9
+    assert sum(made) == 20
+    assert Ledger(path, 1.0).spent() <= 1
 
 
 async def test_a_gateway_that_is_down_is_passed_by_with_the_real_sdk(ledger):

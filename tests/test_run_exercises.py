@@ -2,6 +2,7 @@
 
 import itertools
 from dataclasses import replace
+from decimal import Decimal
 
 import pytest
 
@@ -73,7 +74,7 @@ def fits_with_what_is_settled(rows, amount, limit):
 
 
 def fits_below_the_limit(rows, amount, limit):
-    return fits_in_a_loop(rows, amount, limit - 0.001)
+    return fits_in_a_loop(rows, amount, limit - Decimal("0.001"))
 
 
 def fits_whatever_was_spent(_rows, amount, limit):

@@ -90,7 +90,7 @@ async def test_what_is_left_of_tokens_and_money_is_that_of_the_account():
     account = stage.outcome.account
     left = [dict(row(stage, f"turn {turn}").left) for turn in (1, 2)]
     assert left[1]["tokens"] == f"{20_000 - account.usage.output_tokens:,}"
-    assert left[1]["spend"] == f"{1.0 - account.cost:.4f}"
+    assert left[1]["spend"] == f"{1 - account.cost:.4f}"
     assert float(left[0]["spend"]) > float(left[1]["spend"])
     assert [each["turns"] for each in left] == ["9", "8"]
 

@@ -103,6 +103,8 @@ class DecisionUsage(_Frozen):
     cached_tokens: int | None = None
     output_tokens: int | None = None
     reasoning_tokens: int | None = None
+    cache_creation_tokens: int | None = None
+    cache_creation_hour_tokens: int | None = None
     requests: int = 1
     unreported: int = 0
 
@@ -126,7 +128,7 @@ class DecisionUsage(_Frozen):
         return cls(**sums, requests=requests, unreported=sum(part.unreported for part in found))
 
 
-COUNTERS = ("input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens")
+COUNTERS = tuple(name for name in DecisionUsage.model_fields if name.endswith("_tokens"))
 
 
 class ModelDecision(_Frozen):

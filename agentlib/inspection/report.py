@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TextIO, cast
@@ -84,7 +84,7 @@ class Inspection:
                 for c in self.calls
             ],
             "text": visible(self.text),
-            "usage": asdict(self.usage) if self.usage is not None else None,
+            "usage": self.usage.counters if self.usage is not None else None,
             "notes": list(self.notes),
             "diagnoses": [diagnosed.row() for diagnosed in self.diagnoses],
         }
@@ -323,10 +323,9 @@ def _finding_lines(inspection: Inspection) -> Iterator[str]:
 
 
 def _usage(usage: Usage) -> str:
-    counters = asdict(usage).items()
     return ", ".join(
         f"{name.removesuffix('_tokens')} {value if value is not None else 'not reported'}"
-        for name, value in counters
+        for name, value in usage.counters.items()
     )
 
 

@@ -262,9 +262,11 @@ def _content_parts(parts: list[Any]) -> Iterable[Event]:
 
 def read_usage(native: Native) -> Usage:
     """Return the usage that a chunk reports; a counter that it does not report is None."""
+    details = native.get("prompt_tokens_details")
     return Usage(
         input_tokens=count(native, "prompt_tokens"),
-        cached_tokens=count(native.get("prompt_tokens_details"), "cached_tokens"),
+        cached_tokens=count(details, "cached_tokens"),
+        cache_creation_tokens=count(details, "cache_write_tokens"),
         output_tokens=count(native, "completion_tokens"),
         reasoning_tokens=count(native.get("completion_tokens_details"), "reasoning_tokens"),
     )

@@ -39,6 +39,17 @@ from agentlib.vocabulary import (
 # Whether a message that ends for this reason holds calls; any other reason completes nothing.
 HAS_CALLS = {"end_turn": False, "stop_sequence": False, "tool_use": True}
 TEXT, TOOL, THINKING = "text", "tool_use", ("thinking", "redacted_thinking")
+# The counters that are read, by the object in `usage` that holds them.
+COUNTERS = {
+    None: (
+        "input_tokens",
+        "cache_read_input_tokens",
+        "cache_creation_input_tokens",
+        "output_tokens",
+    ),
+    "cache_creation": ("ephemeral_1h_input_tokens",),
+    "output_tokens_details": ("thinking_tokens",),
+}
 NOT_REPLAYABLE = "it cannot be sent back in the portable form"
 
 
@@ -218,14 +229,12 @@ class MessagesTranslator:
 
     def _count(self, usage: object) -> None:
         # Counters are cumulative: the last one that is reported counts, and none is summed.
-        for name in ("input_tokens", "cache_read_input_tokens", "output_tokens"):
-            value = count(usage, name)
-            if value is not None:
-                self._counters[name] = value
-        details = usage.get("output_tokens_details") if isinstance(usage, dict) else None
-        thinking = count(details, "thinking_tokens")
-        if thinking is not None:
-            self._counters["thinking_tokens"] = thinking
+        if not isinstance(usage, dict):
+            return
+        for part, names in COUNTERS.items():
+            counters = usage if part is None else usage.get(part)
+            found = {name: count(counters, name) for name in names}
+            self._counters |= {name: value for name, value in found.items() if value is not None}
 
     @property
     def usage(self) -> Usage | None:
@@ -236,6 +245,9 @@ class MessagesTranslator:
         return Usage(
             input_tokens=self._counters.get("input_tokens"),
             cached_tokens=self._counters.get("cache_read_input_tokens"),
+            cache_creation_tokens=self._counters.get("cache_creation_input_tokens"),
+            cache_creation_hour_tokens=self._counters.get("ephemeral_1h_input_tokens"),
+            cached_apart=True,
             output_tokens=self._counters.get("output_tokens"),
             # Thinking is billed within the output tokens; its part is not always reported.
             reasoning_tokens=self._counters.get("thinking_tokens", None if thinks else 0),

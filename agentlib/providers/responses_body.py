@@ -54,9 +54,11 @@ def read_usage(native: object) -> Usage | None:
     """Return the usage that a body reports; None where it reports none, never zero."""
     if not isinstance(native, dict):
         return None
+    details = native.get("input_tokens_details")
     return Usage(
         input_tokens=count(native, "input_tokens"),
-        cached_tokens=count(native.get("input_tokens_details"), "cached_tokens"),
+        cached_tokens=count(details, "cached_tokens"),
+        cache_creation_tokens=count(details, "cache_write_tokens"),
         output_tokens=count(native, "output_tokens"),
         reasoning_tokens=count(native.get("output_tokens_details"), "reasoning_tokens"),
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Literal, Protocol, TypeAlias
 
 import anyio
@@ -20,7 +21,7 @@ from agentlib.conversation import Catalog, Entry, Usage
 from agentlib.errors import AgentlibError, OpenFailure
 from agentlib.failures import ResponseFailure
 from agentlib.runtime.ledger import Ledger, LedgerFailed
-from agentlib.runtime.limits import Prices
+from agentlib.runtime.limits import Prices, billed
 
 State: TypeAlias = Literal["ready", "degraded", "unready"]
 
@@ -55,14 +56,13 @@ class Route:
     most_input_tokens: int = 20_000
     most_output_tokens: int = 2048
 
-    def reservation(self) -> float:
+    def reservation(self) -> Decimal:
         """Return the most that one request can cost."""
         if self.prices is None:
-            return 0.0
-        most = Usage(self.most_input_tokens, 0, self.most_output_tokens, 0)
-        return self.prices.cost(most) or 0.0
+            return Decimal(0)
+        return self.prices.most(self.most_input_tokens, self.most_output_tokens)
 
-    def cost(self, usage: Usage | None) -> float | None:
+    def cost(self, usage: Usage | None) -> Decimal | None:
         """Return what `usage` costs here, None where it cannot be told."""
         if self.prices is None or usage is None:
             return None
@@ -138,10 +138,10 @@ class RoutedModel:
         try:
             decision = await route.model.complete(history, tools)
         except OpenFailure as error:
-            await self._settle(number, f"not opened: {error.reason}", 0.0, None)
+            await self._settle(number, f"not opened: {error.reason}", Decimal(0), None)
             raise
         except ResponseFailure as error:
-            await self._settle(number, error.reason, route.cost(error.usage), error.usage)
+            await self._settle(number, error.reason, route.cost(billed(error)), error.usage)
             raise
         except BaseException:
             await self._settle(number, "cancelled, or failed in this process", None, None)
@@ -151,7 +151,7 @@ class RoutedModel:
         return decision
 
     async def _settle(
-        self, number: int, outcome: str, cost: float | None, usage: Usage | None
+        self, number: int, outcome: str, cost: Decimal | None, usage: Usage | None
     ) -> None:
         # A cancellation must not leave an attempt without its outcome.
         with anyio.CancelScope(shield=True):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 
 from agentlib.conversation import Usage
 from agentlib.runtime.ledger import Row
+from agentlib.runtime.money import exact
 from agentlib.wording import plural
 from workbook.grading.grader import Exercise, Outcome, Trial, Wrong
 
@@ -22,24 +24,25 @@ RUNNING = (
 FREE = "A cost of zero is known: this opening acquired nothing, and its reservation is free again."
 
 
-def _row(number: int, reserved: float, cost: float | None, outcome: str | None) -> Row:
-    return Row(number, "ann", "gateway", "example-model", reserved, cost, outcome, Usage())
+def _row(number: int, cost: float | None, outcome: str | None) -> Row:
+    paid = None if cost is None else exact(cost)
+    return Row(number, "ann", "gateway", "example-model", Decimal("0.5"), paid, outcome, Usage())
 
 
 def _paid(number: int, cost: float) -> Row:
-    return _row(number, 0.5, cost, "released")
+    return _row(number, cost, "released")
 
 
 def _cut(number: int) -> Row:
-    return _row(number, 0.5, None, "the stream ended before its terminal event")
+    return _row(number, None, "the stream ended before its terminal event")
 
 
 def _running(number: int) -> Row:
-    return _row(number, 0.5, None, None)
+    return _row(number, None, None)
 
 
 def _refused(number: int) -> Row:
-    return _row(number, 0.5, 0.0, "not opened: the server answered 503")
+    return _row(number, 0.0, "not opened: the server answered 503")
 
 
 def _trial(
@@ -52,7 +55,7 @@ def _trial(
     return Trial(
         stream=stream,
         place=f"{plural(len(rows), 'row')}, {amount:g} more, limit {limit:g}",
-        prepare=lambda: (tuple(rows), amount, limit),
+        prepare=lambda: (tuple(rows), exact(amount), exact(limit)),
         judge=judge,
         hostile=any(row.cost is None for row in rows),
     )
@@ -77,7 +80,8 @@ def _trials() -> Iterator[Trial]:
 HINTS = (
     (
         "A row has `reserved`, which is always known, and `cost`, which is None where nobody "
-        "could tell. Ask for None, not for falsehood: a cost of 0.0 is known."
+        "could tell. Ask for None, not for falsehood: a cost of 0 is known. All amounts are "
+        "Decimal: a sum of them begins with 0, not with 0.0."
     ),
     "Each row counts `row.reserved if row.cost is None else row.cost`.",
 )

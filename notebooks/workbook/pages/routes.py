@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from functools import cache
 from pathlib import Path
 
@@ -156,11 +157,11 @@ def spend_in_processes(ledger: Ledger, processes: int) -> int:
     return sum(int(process.communicate()[0]) for process in running)
 
 
-def spent_elsewhere(ledger: Ledger) -> float:
+def spent_elsewhere(ledger: Ledger) -> Decimal:
     """Return what a new process finds spent in the file of a ledger."""
     command = [sys.executable, "-c", _LOOK, str(ledger.path)]
     found = subprocess.run(command, capture_output=True, check=True)  # noqa: S603 - our own script
-    return float(found.stdout)
+    return Decimal(found.stdout.decode())
 
 
 @cache
@@ -188,5 +189,5 @@ async def _ask(model: RoutedModel) -> str:
     return f"released {calls}, by the route {model.taken[-1]}"
 
 
-def _money(amount: float | None) -> str:
+def _money(amount: Decimal | None) -> str:
     return "unknown" if amount is None else f"{amount:.6f}"

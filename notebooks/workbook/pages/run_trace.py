@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from agentlib.assembly import Decision
@@ -27,6 +28,7 @@ from agentlib.runtime.events import (
 )
 from agentlib.runtime.execution import Execution
 from agentlib.runtime.limits import RunLimits
+from agentlib.runtime.money import exact, total
 from agentlib.runtime.outcomes import (
     Cancelled,
     DeadlineExceeded,
@@ -251,11 +253,11 @@ class _Rows:
         yield "repairs", str(limits.repairs - sum(each.turn < turn for each in account.repairs))
         later = [used for number, used in self._used.items() if number > turn and used is not None]
         if limits.output_tokens is not None:
-            tokens = (account.usage.output_tokens or 0) - sum(u.output_tokens or 0 for u in later)
+            tokens = account.output_tokens - sum(u.output_tokens or 0 for u in later)
             yield "tokens", f"{max(0, limits.output_tokens - tokens):,}"
         if limits.spend is not None and limits.prices is not None:
-            cost = account.cost - sum(limits.prices.cost(used) or 0.0 for used in later)
-            yield "spend", f"{max(0.0, limits.spend - cost):.4f}"
+            cost = account.cost - total(limits.prices.cost(used) or Decimal(0) for used in later)
+            yield "spend", f"{max(Decimal(0), exact(limits.spend) - cost):.4f}"
 
     # ------------------------------------------------------------------------- its calls
 
