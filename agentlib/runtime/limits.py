@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any, Literal, TypeAlias
 
 from agentlib.conversation import Usage
-from agentlib.errors import CloseFailed, GateRejected, ProviderStopped, ResponseFailure
+from agentlib.failures import CloseFailed, GateRejected, ProviderStopped, ResponseFailure
 from agentlib.runtime.money import Amount, exact, for_tokens, total
 
 # Why the model is asked again; each costs one repair of the same budget.
