@@ -120,7 +120,7 @@ UNKNOWN = {
 @pytest.mark.parametrize("usage", UNKNOWN.values(), ids=UNKNOWN)
 def test_a_cost_that_cannot_be_told_is_unknown_and_not_zero(usage):
     account = Account()
-    account.add(usage, RunLimits(prices=CACHED_INSIDE))
+    account.charge(usage, RunLimits(prices=CACHED_INSIDE))
 
     assert CACHED_INSIDE.cost(usage) is None
     assert (account.cost, account.unpriced) == (0, 1)
@@ -179,7 +179,7 @@ def test_an_account_stops_at_its_limit_to_the_last_token(outputs, limit):
     limits = RunLimits(turns=99, output_tokens=None, spend=tenths(limit), prices=prices)
     account, used = Account(), 0
     for count in outputs:
-        account.add(Usage(0, 0, count, 0), limits)
+        account.charge(Usage(0, 0, count, 0), limits)
         used += count
         assert (account.exhausted(limits) == "spend") is (used >= limit)
 
@@ -238,8 +238,8 @@ def test_a_file_of_another_version_is_refused_and_left_as_it_is(tmp_path):
 def test_an_account_survives_being_saved_exactly():
     limits = RunLimits(prices=CACHED_APART)
     account = Account(turns=2)
-    account.add(Usage(1, 2, 3, 4, 5, 6, cached_apart=True), limits)
-    account.add(None, limits)
+    account.charge(Usage(1, 2, 3, 4, 5, 6, cached_apart=True), limits)
+    account.charge(None, limits)
     found = Account.from_json(account.to_json())
 
     assert found == account

@@ -14,6 +14,9 @@ from agentlib.conversation import Usage
 from agentlib.failures import CloseFailed, GateRejected, ProviderStopped, ResponseFailure
 from agentlib.runtime.money import Amount, exact, for_tokens, total
 
+# What a request asks for unless it is bounded: a turn that nobody reported may have used it.
+UNREPORTED_OUTPUT_TOKENS = 2048
+
 # Why the model is asked again; each costs one repair of the same budget.
 RepairReason: TypeAlias = Literal[
     "malformed_arguments",
@@ -90,7 +93,7 @@ class RunLimits:
     turns: int = 10
     repairs: int = 2
     output_tokens: int | None = 20_000
-    unreported_output_tokens: int = 2048
+    unreported_output_tokens: int = UNREPORTED_OUTPUT_TOKENS
     spend: Amount | None = None
     prices: Prices | None = None
     deadline: float | None = 600.0
@@ -133,14 +136,25 @@ class Account:
         """The output tokens that are charged: those reported, and the estimates."""
         return (self.usage.output_tokens or 0) + self.estimated_output_tokens
 
-    def add(self, usage: Usage | None, limits: RunLimits) -> None:
-        """Count the usage of one turn, also of one that failed; None was not reported."""
-        cost = limits.prices.cost(usage) if limits.prices is not None and usage else None
+    def charge(self, usage: Usage | None, limits: RunLimits) -> None:
+        """Count one turn, also one that failed, with the estimate of `limits` for what is unknown.
+
+        The estimate is never more than what the turn's request was bounded to.
+        """
+        most, estimate = self.most_output_tokens(limits), limits.unreported_output_tokens
+        self.add(usage, limits.prices, estimate if most is None else min(estimate, most))
+
+    def add(
+        self,
+        usage: Usage | None,
+        prices: Prices | None,
+        estimate: int = UNREPORTED_OUTPUT_TOKENS,
+    ) -> None:
+        """Count the usage of one turn; where its output was not reported, `estimate` is charged."""
+        cost = prices.cost(usage) if prices is not None and usage is not None else None
         if usage is None or usage.output_tokens is None:
-            most = self.most_output_tokens(limits)
-            estimate = limits.unreported_output_tokens
             self.unreported += 1
-            self.estimated_output_tokens += estimate if most is None else min(estimate, most)
+            self.estimated_output_tokens += estimate
         if usage is not None:
             self.usage = _sum(self.usage, usage)
         if cost is not None:

@@ -192,7 +192,7 @@ class Run:
         if decision is None:
             return self._late("turn_deadline", seconds)
         decision = renumbered(decision, self.state.history)
-        account.add(decision.usage, self._limits)
+        account.charge(decision.usage, self._limits)
         self._tell(Turned(account.turns, decision))
         return await self._act(decision) if decision.calls else self._answer(decision)
 
@@ -257,7 +257,7 @@ class Run:
         account = self.state.account
         self._tell(Failed(account.turns, failure))
         if isinstance(failure, ResponseFailure):
-            account.add(billed(failure), self._limits)
+            account.charge(billed(failure), self._limits)
             if self._host.on_malformed == "repair" and (failure.cut_by_length or failure.calls):
                 reason: RepairReason = (
                     "cut_by_length" if failure.cut_by_length else "malformed_arguments"
