@@ -8,6 +8,7 @@ import json
 from agentlib import Usage
 from agentlib.conformance.trials import ReaderAdapter
 from agentlib.failures import ProtocolViolation, ProviderStopped, ResponseFailure, StreamCut
+from agentlib.providers.registry import PROVIDERS
 from agentlib.vocabulary import (
     Completed,
     Opened,
@@ -299,7 +300,7 @@ EVERYWHERE = (
 )
 LEAKING = {
     f"{provider}: {fault.__name__}": of(provider, fault)
-    for provider in ("responses", "chat", "messages")
+    for provider in PROVIDERS
     for fault in EVERYWHERE
 } | {
     f"{provider}: {fault.__name__}": of(provider, fault)

@@ -233,6 +233,56 @@ def test_every_module_imports_only_downward(root):
     assert not problems, "\n".join(problems)
 
 
+EVENING_LINES = 3_000
+# What a file of the evening read may import, besides the others and the standard library.
+EVENING_LIBRARIES = {"jsonschema", "referencing"}
+
+
+def evening_read(root):
+    """The files that the README lists for one evening, in its order."""
+    text = (root / "README.md").read_text(encoding="utf-8")
+    section = text.partition("\n## The evening read\n")[2].partition("\n## ")[0]
+    return [root / name for name in re.findall(r"\]\((agentlib/[\w/]+\.py)\)", section)]
+
+
+def code_lines(path):
+    """How many lines are neither blank nor only a comment: a reason is free."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return sum(bool(line.strip()) and not line.lstrip().startswith("#") for line in lines)
+
+
+def test_the_evening_read_fits_into_an_evening(root):
+    files = evening_read(root)
+    assert len(files) == len(set(files)) >= 15
+    counts = {path.relative_to(root).as_posix(): code_lines(path) for path in files}
+    assert sum(counts.values()) <= EVENING_LINES, counts
+
+
+def test_the_evening_read_imports_nothing_but_itself(root):
+    files = evening_read(root)
+    known = {module_name(root, path) for path in files} | sys.stdlib_module_names
+    strange = [
+        f"{path.relative_to(root)}:{line} imports {name}"
+        for path in files
+        for name, line in imported_modules(path)
+        if name not in known and name.partition(".")[0] not in known | EVENING_LIBRARIES
+    ]
+    assert strange == []
+
+
+def test_reading_a_stream_loads_the_evening_read_alone(root):
+    """Also by name: no other API, no encoder, no tolerance; the door and its helper come first."""
+    code = (
+        "import sys; from agentlib.reader import ResponseReader; ResponseReader('responses');"
+        "import agentlib.sse;"
+        "print(*[name for name in sys.modules if name.startswith('agentlib')])"
+    )
+    run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    files = {module_name(root, path) for path in evening_read(root)}
+    doors = {"agentlib", "agentlib.providers", "agentlib.lazy_exports", "agentlib.version"}
+    assert set(run.stdout.split()) - doors == files
+
+
 def test_no_module_imports_its_own_door(root):
     graph = import_graph(root)
     own = [

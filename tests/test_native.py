@@ -15,7 +15,7 @@ from wires import read
 from agentlib import ToolResult, Usage, user
 from agentlib.inspection.report import run_inspect
 from agentlib.jsonvalues import thaw
-from agentlib.providers.registry import find_provider
+from agentlib.providers.registry import PROVIDERS, find_provider
 from agentlib.providers.responses_items import ANSWERED_BY, ASKS_THE_HOST, HOSTED
 from agentlib.recordings.capture import Capture
 from agentlib.vocabulary import ReasoningDelta
@@ -358,7 +358,7 @@ def test_item_ids_and_call_ids_are_never_exchanged(item_ids, call_ids, native, t
     meant = [call["call_id"] for call in calls]
     assert [call.call_id for call in decision.calls] == meant
     history = [user("Go."), decision.message(), *(ToolResult(c, "ok") for c in meant)]
-    for provider in ("responses", "chat", "messages"):
+    for provider in PROVIDERS:
         request = find_provider(provider).encode("m", history, TOOLS, native=native)
         joined = [*at_keys(request, "call_id", "tool_call_id", "tool_use_id")]
         if provider != "responses":

@@ -9,11 +9,11 @@ from agentlib.model import StreamingModel
 from agentlib.providers.fields import TranslatorOptions
 from agentlib.providers.registry import PROVIDERS, find_provider, make_translator
 
-NAMES = ("responses", "chat", "messages")
+NAMES = tuple(PROVIDERS)
 
 
 def test_the_providers_that_are_known():
-    assert tuple(PROVIDERS) == NAMES
+    assert set(NAMES) >= {"responses", "chat", "messages"}
     for name in NAMES:
         row = find_provider(name)
         assert (row.name, row.title != "", row.terminal != "") == (name, True, True)
@@ -29,9 +29,7 @@ def test_an_unknown_name_is_a_clear_error_that_lists_those_known(name):
     ):
         with pytest.raises(UnknownProvider) as raised:
             ask()
-        assert str(raised.value) == (
-            f"unknown provider {name!r}; known are: responses, chat, messages"
-        )
+        assert str(raised.value) == (f"unknown provider {name!r}; known are: {', '.join(NAMES)}")
         assert isinstance(raised.value, AgentlibError)
 
 

@@ -16,14 +16,13 @@ from agentlib import Catalog, ToolCall, ToolResult, ToolSpec, assistant, system,
 from agentlib.conversation import Message, RejectedCall
 from agentlib.errors import EncodingError
 from agentlib.jsonvalues import FrozenObject
-from agentlib.providers.registry import find_provider
+from agentlib.providers.registry import PROVIDERS, find_provider
 
 SCHEMA = json.loads((Path(__file__).parent / "messages_request.schema.json").read_text("utf-8"))
 MODELS = {
     "chat": TypeAdapter(CompletionCreateParamsStreaming),
     "responses": TypeAdapter(ResponseCreateParamsStreaming),
 }
-PROVIDERS = ("responses", "chat", "messages")
 
 
 def read_file(call_id="call_a", path="src/app.py"):

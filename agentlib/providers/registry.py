@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from importlib import import_module
 from typing import Any, NamedTuple, Protocol
 
 from agentlib.conversation import Catalog, Entry
 from agentlib.errors import UnknownProvider
-from agentlib.providers.chat import ChatTranslator
-from agentlib.providers.chat_request import encode_request as encode_chat
 from agentlib.providers.fields import TranslatorOptions
-from agentlib.providers.messages import MessagesTranslator
-from agentlib.providers.messages_request import encode_request as encode_messages
-from agentlib.providers.responses import ResponsesTranslator
-from agentlib.providers.responses_request import encode_request
 from agentlib.providers.translator import Note, Translator
 
 
@@ -36,17 +31,31 @@ class Encoder(Protocol):
 class Provider(NamedTuple):
     """One API: its title, what it calls its terminal event, its translator and its encoder.
 
-    `ends_at_done` is whether `[DONE]` ends its stream, whatever the connection does then.
+    `reads` and `writes` name the class of its translator and the function that encodes its
+    requests, each as "module:name". `ends_at_done` is whether `[DONE]` ends its stream, whatever
+    the connection does then.
     """
 
     name: str
     title: str
     terminal: str
-    translator: Callable[[TranslatorOptions], Translator]
-    encode: Encoder
+    reads: str
+    writes: str
     ends_at_done: bool = False
 
+    def translator(self, options: TranslatorOptions) -> Translator:
+        """Return a new translator for one response."""
+        made: Translator = _load(self.reads)(options)
+        return made
 
+    @property
+    def encode(self) -> Encoder:
+        """The encoder of its requests."""
+        encoder: Encoder = _load(self.writes)
+        return encoder
+
+
+# Named, not imported: who reads one API's stream loads that API's module, and no other.
 PROVIDERS = {
     row.name: row
     for row in (
@@ -54,26 +63,27 @@ PROVIDERS = {
             name="responses",
             title="OpenAI Responses",
             terminal="response.completed",
-            translator=ResponsesTranslator,
-            encode=encode_request,
+            reads="agentlib.providers.responses:ResponsesTranslator",
+            writes="agentlib.providers.responses_request:encode_request",
         ),
         Provider(
             name="chat",
             title="OpenAI Chat Completions",
             terminal="a finish reason and a clean end",
-            translator=ChatTranslator,
-            encode=encode_chat,
+            reads="agentlib.providers.chat:ChatTranslator",
+            writes="agentlib.providers.chat_request:encode_request",
             ends_at_done=True,
         ),
         Provider(
             name="messages",
             title="Anthropic Messages",
             terminal="message_stop",
-            translator=MessagesTranslator,
-            encode=encode_messages,
+            reads="agentlib.providers.messages:MessagesTranslator",
+            writes="agentlib.providers.messages_request:encode_request",
         ),
     )
 }
+TOLERANT = "agentlib.providers.compat:tolerant"
 
 
 def find_provider(name: str) -> Provider:
@@ -94,6 +104,10 @@ def make_translator(
     translator = find_provider(name).translator(options)
     if not options.compat:
         return translator
-    from agentlib.providers.compat import tolerant
+    tolerated: Translator = _load(TOLERANT)(translator, name, options.compat, note)
+    return tolerated
 
-    return tolerant(translator, name, options.compat, note)
+
+def _load(place: str) -> Any:
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)
