@@ -22,7 +22,7 @@ SETTLED = 25
 
 
 class Timer(Protocol):
-    """A moment at which the body of a `with` is ended, without an error; `expired` says if so."""
+    """A moment that ends the body of a `with`, without an error; `expired` is whether it did."""
 
     @property
     def expired(self) -> bool:

@@ -59,7 +59,7 @@ class StreamingModel:
     `report` observes each opening and each neutral event, and can influence nothing: where it
     raises, the response ends. `openings` holds the openings of the latest call. `native` keeps
     items that only the provider understands, and sends them back verbatim; `compat` names what
-    is tolerated of the server, and `notes` say what was, in the latest call. `stopwatch` is told
+    is tolerated of the server, and `notes` list what was, in the latest call. `stopwatch` measures
     where the time goes: opening, first event, streaming, closing.
     """
 

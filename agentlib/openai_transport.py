@@ -108,7 +108,7 @@ class OpenAITransport:
 class SDKStream:
     """An acquired stream of the SDK: decoded native events, and None for bytes without one.
 
-    `done` is whether it said `[DONE]` so far, `blank` whether all bytes so far were white space or
+    `done` is whether `[DONE]` came so far, `blank` whether all bytes so far were white space or
     NUL, and `head` is the first of them, up to HEAD_BYTES.
     """
 
@@ -271,10 +271,10 @@ def _unforeseen(error: Exception) -> OpenFailure:
 
 
 def _refusal(
-    status: int, said: str, headers: Mapping[str, str], code: str | None = None
+    status: int, words: str, headers: Mapping[str, str], code: str | None = None
 ) -> OpenFailure:
     return OpenFailure(
-        f"the server answered {status}: {said}",
+        f"the server answered {status}: {words}",
         status=status,
         code=code,
         retry_after=retry_after(headers, time.time()),
@@ -282,7 +282,7 @@ def _refusal(
     )
 
 
-def _tells_of_an_error(native: Mapping[str, Any]) -> bool:
+def _is_error(native: Mapping[str, Any]) -> bool:
     return "error" in native or native.get("type") in ("error", "response.failed")
 
 
@@ -295,7 +295,7 @@ def _decoded(event: ServerSentEvent, secret: str) -> Mapping[str, Any]:
             raise
         unreadable = EventStreamError(scrubbed(error.reason, secret), event=error.event)
     else:
-        return _without(native, secret) if _tells_of_an_error(native) else native
+        return _without(native, secret) if _is_error(native) else native
     # Raised here, it leaves the first one behind, which quotes the data.
     raise unreadable
 

@@ -1,4 +1,4 @@
-"""The probe: a tool says that it ran, in one line, so that an attack from outside can know it.
+"""The probe: a tool reports in one line that it ran, so that an attack from outside sees it.
 
     from agentlib import probe
 
@@ -9,7 +9,7 @@
 Where no attack is going on, nothing happens. A tool in another language does the same without
 this module: it appends one JSON line, {"tool": ..., "arguments": {...}, "nonce": ...}, to the file
 that AGENTLIB_PROBE names, with the nonce from AGENTLIB_PROBE_NONCE; or it only returns that nonce
-as a part of its result. The model is never told the nonce: who knows it has run.
+as a part of its result. The nonce is in no request: only a tool that ran can return it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Tool = TypeVar("Tool", bound=Callable[..., Any])
 
 
 class Execution(NamedTuple):
-    """One execution that a tool noted; `arguments` is None where the tool did not say."""
+    """One execution that a tool noted; `arguments` is None where the tool gave none."""
 
     tool: str
     arguments: dict[str, Any] | None
@@ -100,12 +100,12 @@ def read(path: str | os.PathLike[str], expected: str) -> list[Execution]:
     found = []
     for line in lines:
         try:
-            told = json.loads(line)
+            record = json.loads(line)
         except (ValueError, RecursionError):
             continue
-        if not isinstance(told, dict) or told.get("nonce") != expected:
+        if not isinstance(record, dict) or record.get("nonce") != expected:
             continue
-        arguments = told.get("arguments")
+        arguments = record.get("arguments")
         kept = arguments if isinstance(arguments, dict) else None
-        found.append(Execution(str(told.get("tool")), kept))
+        found.append(Execution(str(record.get("tool")), kept))
     return found

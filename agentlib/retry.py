@@ -55,7 +55,7 @@ class Opening(NamedTuple):
 
 
 class Retryable(Protocol):
-    """What a policy asks of a failure: an OpenFailure, or what `decisions` makes of one."""
+    """What a policy reads of a failure: an OpenFailure, or what `decisions` makes of one."""
 
     @property
     def status(self) -> int | None:

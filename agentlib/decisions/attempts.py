@@ -1,11 +1,11 @@
 """The retries of one decision, without any input or output: what to send, and what comes of it.
 
-A driver asks for the `request`, sends it, and reports back: `succeed`, or `fail`, which says how
-long to wait before the next one. So a blocking client, an async one and a scripted one keep the
+A driver asks for the `request`, sends it, and reports back: `succeed`, or `fail`, which returns
+the wait before the next one. So a blocking client, an async one and a scripted one keep the
 same rules:
 
     failure                    the next request               bounded by
-    DecisionParseError         tells the model what is wrong  max_parse_retries
+    DecisionParseError         adds what was wrong            max_parse_retries
     TransportError             is the same, after a wait      transport_max_retries
     StreamingUnsupportedError  is the same, not streamed      once
 
@@ -69,6 +69,7 @@ class Attempts:
         self.log = log
         self._rules = rules
         self._random = random
+        # Nothing of a lost reply was carried out, so that asking again is safe.
         self._policy = replace(PATIENT, openings=rules.transport_max_retries + 1)
         self._notes: list[DecisionRetryNote] = []
         self._transport_failures = 0
@@ -90,8 +91,8 @@ class Attempts:
 
         `decision.usage` is what its own request was billed.
         """
-        said = decision.describe(interactive=self.context.interactive)
-        self._note("decision", said, decision.usage)
+        action = decision.describe(interactive=self.context.interactive)
+        self._note("decision", action, decision.usage)
         known = {"retry_trace": tuple(self._notes), "usage": self._total()}
         return decision.model_copy(update=known)
 

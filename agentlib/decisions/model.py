@@ -68,7 +68,7 @@ class ToolCall(_Frozen):
 
 
 class FinalAnswer(_Frozen):
-    """The model proposes that the task is done. Whether it is, a verifier says."""
+    """The model proposes that the task is done. A verifier decides whether it is."""
 
     kind: Literal["final_answer"] = "final_answer"
     answer: Words
@@ -85,7 +85,7 @@ Action: TypeAlias = Annotated[ToolCall | FinalAnswer | AskUser, Field(discrimina
 
 
 class DecisionRetryNote(_Frozen):
-    """One reply that was no decision: what was wrong, and how it began. Both were told."""
+    """One reply that was no decision: what was wrong, and how it began; the model got both."""
 
     problem: str
     excerpt: str

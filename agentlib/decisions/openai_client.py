@@ -49,7 +49,7 @@ ONCE = RetryPolicy(openings=1)
 
 @dataclass(frozen=True, slots=True)
 class ClientConfig:
-    """What an OpenAIModelClient asks, and of whom.
+    """Which model an OpenAIModelClient asks, at which server, and how.
 
     `api_key` and `base_url` stand for OPENAI_API_KEY and OPENAI_BASE_URL. `native_tool_calls` off
     keeps the protocol of one JSON object, for servers without functions. `timers` are those of a

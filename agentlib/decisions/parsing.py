@@ -1,4 +1,4 @@
-"""The parse boundary: a text in, one decision out, or one error that the model can be told.
+"""The parse boundary: a text in, one decision out, or one error, worded for the model.
 
 The text is one JSON object and nothing else. No fence is stripped, no cut text is completed, and
 nothing is looked for inside prose: a guess that is right nine times is wrong the tenth, and then
@@ -48,9 +48,9 @@ def decision_of(value: Any, text: str, context: DecisionContext | None = None) -
     """
     if not isinstance(value, dict):
         raise _error(f"expected a JSON object, saw {JSON_NAMES[type(value)]}", text)
-    said = {name: inner for name, inner in value.items() if name not in OWN_FIELDS}
+    fields = {name: inner for name, inner in value.items() if name not in OWN_FIELDS}
     try:
-        decision = ModelDecision.model_validate(said)
+        decision = ModelDecision.model_validate(fields)
     except ValidationError as error:
         raise _error(problems(error), text) from error
     wrong = None

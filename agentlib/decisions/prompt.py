@@ -65,11 +65,11 @@ def build_request(
     stream: bool = True,
     max_output_tokens: int = MAX_OUTPUT_TOKENS,
 ) -> dict[str, Any]:
-    """Return the body of one request; each of `notes` is told in a message of its own."""
-    told = [user(tell(note, native_tools=native_tools)) for note in notes]
+    """Return the body of one request; each of `notes` is a message of its own."""
+    corrections = [user(tell(note, native_tools=native_tools)) for note in notes]
     request = encode_request(
         model,
-        [*_history(context, native_tools=native_tools), *told],
+        [*_history(context, native_tools=native_tools), *corrections],
         context.catalog(native_tools=native_tools),
         max_output_tokens=max_output_tokens,
     )
@@ -82,7 +82,7 @@ def build_request(
 
 
 def tell(note: DecisionRetryNote, *, native_tools: bool) -> str:
-    """Return what the model is told of a reply that was no decision."""
+    """Return the message to the model about a reply that was no decision."""
     again = NATIVE_CONTRACT if native_tools else ENVELOPE_CONTRACT.partition("\n")[0]
     lines = [
         "Your last reply was not one valid decision, and nothing of it was carried out.",
@@ -98,9 +98,9 @@ def _history(context: DecisionContext, *, native_tools: bool) -> list[Entry]:
     if not context.interactive:
         contract.append(NOBODY_THERE)
     head = [part for part in (context.instructions, *contract) if part]
-    told = _native if native_tools else _enveloped
+    encode = _native if native_tools else _enveloped
     numbered = enumerate(context.observations, 1)
-    earlier = [entry for number, each in numbered for entry in told(each, number)]
+    earlier = [entry for number, each in numbered for entry in encode(each, number)]
     return [system("\n\n".join(head)), user(context.task), *earlier]
 
 
@@ -122,8 +122,8 @@ def _native(observation: Observation, number: int) -> tuple[Message, ToolResult]
 
 
 def _enveloped(observation: Observation, _: int) -> tuple[Message, Message]:
-    said = {"thought": observation.thought, "action": observation.action.model_dump()}
-    return assistant(dumps(said)), user(f"Result: {observation.result}")
+    envelope = {"thought": observation.thought, "action": observation.action.model_dump()}
+    return assistant(dumps(envelope)), user(f"Result: {observation.result}")
 
 
 def _messages(history: Sequence[Entry]) -> list[dict[str, Any]]:

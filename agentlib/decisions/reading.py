@@ -1,7 +1,7 @@
 """One reply of the server as a decision, or as one of the four failures. Pure.
 
 Streamed or whole, a reply passes the same translator and the same gate: a whole one is read as a
-stream of one chunk. What they refuse is then told apart by where it was found:
+stream of one chunk. What they refuse is then classed by where it was found:
 
     found                                     it is
     by the gate, in a reply that completed    parse: the model said it, and can mend it
@@ -50,14 +50,14 @@ from agentlib.reader import ResponseReader
 from agentlib.scrubbing import scrubbed
 
 EMPTY = "the server answered 200 with an empty, blank or all-NUL body"
-# A refusal to stream speaks of it, and says no. An upstream server's failure does neither.
+# A refusal to stream names streaming and refuses it. An upstream server's failure does neither.
 _STREAMING = re.compile(r"\bstream(?:s|ed|ing|_options)?\b", re.IGNORECASE)
 _SAYS_NO = re.compile(
     r"(?:\bnot|n't) (?:be |yet )?(?:support|allow|implement|available|compatible|possible|permit)"
     r"|\b(?:unsupported|incompatible|disabled|can't|cannot|must be (?:false|off|disabled))\b",
     re.IGNORECASE,
 )
-# Statuses that say something else: the key, the route, the time, the rate.
+# Statuses with another meaning: the key, the route, the time, the rate.
 _OTHER_STATUSES = frozenset({401, 402, 403, 404, 408, 409, 429})
 # What is looked at of a refusal's text.
 _MAX_REFUSAL_CHARACTERS = 4_000

@@ -12,7 +12,7 @@ from agentlib.openai_whole import MAX_BODY_BYTES, WholeReply
 
 
 class WatchedTransport:
-    """Opens the streams of `transport`; `seen` tells of the latest one."""
+    """Opens the streams of `transport`; `seen` describes the latest one."""
 
     def __init__(self, transport: OpenAITransport) -> None:
         self.seen = Seen()
@@ -49,6 +49,7 @@ class WatchedStream:
         if native is not None:
             self._seen.events += 1
             self._seen.finish_reason = _finish_reason(native) or self._seen.finish_reason
+            # What finished before an error was not the whole reply.
             if native.get("error") is not None:
                 self._seen.finish_reason = None
         return native

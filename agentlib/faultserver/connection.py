@@ -1,6 +1,6 @@
 """One connection of the loopback server, byte for byte: what is sent when, and how it ends.
 
-A TCP connection ends in two ways, and a client must tell them apart (RFC 9293, "Closing a
+A TCP connection ends in two ways, and a client must distinguish them (RFC 9293, "Closing a
 Connection" and "Reset Processing"): by a FIN, after which nothing more comes, or by a reset, after
 which nothing can be trusted to have come. Sockets here never block: whoever waits, waits for the
 socket, for the server's end and for a deadline at once.
@@ -39,7 +39,7 @@ class Wire:
     """The server's side of one accepted connection.
 
     `alarm` becomes readable when the server ends; `deadline` is a moment of `time.monotonic`.
-    `on_stall` is told 1 when a stall begins, and -1 when it is over.
+    `on_stall` is called with 1 when a stall begins, and with -1 when it is over.
     """
 
     def __init__(
@@ -54,6 +54,7 @@ class Wire:
         self._deadline = deadline
         self._on_stall = on_stall
         sock.setblocking(False)
+        # Pieces leave when the script sends them: the kernel would wait, and join small ones.
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._selector = selectors.DefaultSelector()
         self._selector.register(sock, selectors.EVENT_READ)
@@ -101,7 +102,7 @@ class Wire:
             self._on_stall(-1)
 
     def finish(self) -> None:
-        """Say that nothing more comes, and wait until the client has closed too."""
+        """Send a FIN, and wait until the client has closed too."""
         try:
             self._sock.shutdown(socket.SHUT_WR)
             while True:
@@ -120,7 +121,7 @@ class Wire:
         self.close()
 
     def is_closed_by_peer(self) -> bool:
-        """Say whether the client has closed by now, without waiting."""
+        """Return whether the client has closed by now, without waiting."""
         try:
             while self._sock.recv(PIECE):
                 pass
@@ -154,7 +155,7 @@ class Wire:
 
 
 def play(reply: Reply, wire: Wire) -> None:
-    """Send one reply, with its faults, and end the connection as it says.
+    """Send one reply, with its faults, and end the connection as it demands.
 
     Returns after the client has closed too, or after a reset. Raises PeerClosed where the client
     closed before that.

@@ -57,7 +57,7 @@ class Fault(NamedTuple):
 class Reply:
     """One answer of the server, by default an empty event stream with status 200.
 
-    `framing` says how the end of the body shows (RFC 9112, "Message Body Length"): by a last
+    `framing` is how the end of the body shows (RFC 9112, "Message Body Length"): by a last
     chunk, by its length in the head, or only by the end of the connection. Faults at one offset
     happen in the order in which they were added, and nothing happens after a stall, a reset, a
     close or a cut chunk.

@@ -27,7 +27,7 @@ _VERSIONS = (b"1.0", b"1.1")
 class Request:
     """One request: its number (from 1), and its JSON body, None where it was not an object.
 
-    `authorized` says whether it came with a key, and not with which.
+    `authorized` is whether it came with a key; which one is not kept.
     """
 
     number: int
@@ -90,9 +90,9 @@ def _read_head(wire: Wire, connection: h11.Connection) -> h11.Request:
 
 def _accepted(head: h11.Request) -> h11.Request:
     headers = dict(head.headers)
-    # A body in chunks tells its size only at its end.
+    # The size of a body in chunks is known only at its end.
     if b"transfer-encoding" in headers:
-        raise Refused(411, "expected a body whose length is told by content-length")
+        raise Refused(411, "expected a body whose length is in content-length")
     if int(headers.get(b"content-length", b"0")) > MAX_BODY_BYTES:
         raise Refused(413, f"expected a body of at most {MAX_BODY_BYTES:,} bytes")
     return head

@@ -5,7 +5,7 @@
 
 It speaks just enough HTTP/1.1 (RFC 9112) for one request on each connection, listens on 127.0.0.1
 alone, and runs in threads of its own: a cell, a plain test and an async one use it alike. It
-counts what a client opened and closed, which no client can be trusted to say of itself.
+counts what a client opened and closed: no client can be trusted to count that itself.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class LoopbackServer:
 
     `requests` are those received, without their headers. `opened` counts the connections
     accepted; `closed` those of them that are over on both sides, because the client closed or the
-    server reset: after the `with`, `opened == closed` says that the client left none open.
+    server reset: after the `with`, `opened == closed` means that the client left none open.
     `peer_closed` counts those that the client closed before the answer had ended, and `stalled`
     is how many now wait in a stall.
     """

@@ -45,7 +45,7 @@ class Recorder:
     def hooks(self) -> dict[str, list[Callable[[Any], Any]]]:
         """Return the `event_hooks` of an httpx client, async or not, that records its streams.
 
-        Each answer begins with a comment that says its number and the tools that its request
+        Each answer begins with a comment that names its number and the tools that its request
         exposed. The client is used inside the `with`.
         """
         return {"response": [self._attach]}
