@@ -1,7 +1,11 @@
-"""Authored Responses streams: a small story, told in every framing that the API allows.
+"""Authored Responses streams: a small story, written in every framing that the API allows.
 
-A story is what the model means to say: texts, refusals and calls, in order. A framing is how a
-server cuts it into events. Whatever the framing, the story stays the same, and so must the
+The oracle of the tests: it stands apart from `agentlib.conformance.dialects` on purpose, shares no
+line with them, and is the only other writer of such streams. Where the two disagree, one of them
+has misread the API's reference.
+
+A story is what the model means to express: texts, refusals and calls, in order. A framing is how
+a server cuts it into events. Whatever the framing, the story stays the same, and so must the
 decision.
 """
 

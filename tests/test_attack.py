@@ -17,7 +17,7 @@ from raw_http import leaving_nothing
 
 from agentlib import ResponseFailure, ResponseReader, probe
 from agentlib.attack.apis import APIS
-from agentlib.attack.arguments import make_target
+from agentlib.attack.arguments import NotForThisTool, make_target, reason_not_for
 from agentlib.attack.mutations import encode
 from agentlib.attack.scenarios import HOSTILE, SCENARIOS
 from agentlib.attack.serialize import as_served, as_stream
@@ -47,8 +47,33 @@ def target_of(scenario):
     return make_target(tool.name, thaw(tool.parameters), None)
 
 
-def told(scenario, api):
+def events_of(scenario, api):
     return as_served(encode(scenario, target_of(scenario), api), api, {"model": "model"})
+
+
+# Tools for which some of the forms cannot be made: each lacks what another form needs.
+SCHEMAS = {
+    "none": {},
+    "no arguments": {"type": "object", "properties": {}, "additionalProperties": False},
+    "one value": {"type": "object", "properties": {"a": {"const": "b"}}},
+    "one digit": {"type": "object", "properties": {"a": {"type": "integer", "maximum": 3}}},
+    "no type": {"type": "object", "properties": {"a": {}}, "additionalProperties": False},
+    "two": {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "boolean"}}},
+}
+
+
+@pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS)
+def test_what_has_no_form_for_a_tool_is_known_before_a_stream_is_encoded(schema):
+    target = make_target("t", schema, None)
+    for scenario in SCENARIOS.values():
+        for api in scenario.apis:
+            reason = ""
+            try:
+                encode(scenario, target, api)
+            except NotForThisTool as error:
+                reason = str(error)
+            forms = (*scenario.calls, *scenario.restates)
+            assert reason_not_for(target, forms) == reason, (scenario.name, api)
 
 
 # ----------------------------------------------------------------------------- who is safe
@@ -78,7 +103,7 @@ def test_each_scenario_is_refused_by_the_check_that_it_names(api):
     for scenario in (each for each in HOSTILE if api in each.apis):
         reader = ResponseReader(api, raw_agent.TOOLS)
         try:
-            for event in told(scenario, api):
+            for event in events_of(scenario, api):
                 reader.accept(event)
             reader.end(done=scenario.done)
             seen = ""
@@ -98,7 +123,7 @@ def test_each_scenario_is_refused_by_the_check_that_it_names(api):
 def test_each_scenario_is_diagnosed_as_the_kind_that_it_names(api):
     differences = {}
     for scenario in (each for each in HOSTILE if api in each.apis):
-        stream = as_stream(told(scenario, api), api, done=scenario.done)
+        stream = as_stream(events_of(scenario, api), api, done=scenario.done)
         response = Capture.from_bytes(stream).responses[0]
         seen = [each.name for each in diagnose(api, response, raw_agent.TOOLS)]
         if seen != ([scenario.kind] if scenario.kind else []):
@@ -124,7 +149,7 @@ def test_each_scenario_is_diagnosed_as_the_kind_that_it_names(api):
 def expected_verdict(adapter, scenario, api):
     """What an adapter, driven by hand, would have executed: the oracle of the attack."""
     hasty = adapter()
-    actions = [action for event in told(scenario, api) for action in hasty.accept(event)]
+    actions = [action for event in events_of(scenario, api) for action in hasty.accept(event)]
     if scenario.ends == "clean":
         actions += hasty.end()
     ran = [
@@ -199,13 +224,13 @@ def test_who_only_asks_again_retried(attack):
     assert report.status == 1
 
 
-def test_usage_that_is_added_up_is_told(attack):
+def test_usage_that_is_added_up_is_shown(attack):
     report = attack(Plain(adds=True), tool="edit", only=["usage-on-every-event", "content-filter"])
     usage = {each.scenario.name: each.usage for each in report.results}
     assert usage == {"usage-on-every-event": "more than once", "content-filter": "once"}
 
 
-def test_a_history_that_is_not_in_order_is_told(attack):
+def test_a_history_that_is_not_in_order_is_shown(attack):
     report = attack(Plain(results=2), tool="edit", only=["content-filter"])
     assert report.results[0].history == "one call has two results"
 
@@ -251,7 +276,7 @@ def test_every_event_is_complete_as_the_sdk_documents_it():
     problems = []
     for api, model in models.items():
         for scenario in (each for each in SCENARIOS.values() if api in each.apis):
-            for event in told(scenario, api):
+            for event in events_of(scenario, api):
                 # Errors have no type in Chat, and the nested one is of no documented form.
                 if "error" not in event:
                     try:
@@ -263,7 +288,7 @@ def test_every_event_is_complete_as_the_sdk_documents_it():
 
 def test_streams_are_the_same_each_time():
     scenario = SCENARIOS["content-filter"]
-    assert as_stream(told(scenario, "chat"), "chat", done=True) == as_stream(
-        told(scenario, "chat"), "chat", done=True
+    assert as_stream(events_of(scenario, "chat"), "chat", done=True) == as_stream(
+        events_of(scenario, "chat"), "chat", done=True
     )
-    assert b"[DONE]" not in as_stream(told(scenario, "responses"), "responses", done=True)
+    assert b"[DONE]" not in as_stream(events_of(scenario, "responses"), "responses", done=True)

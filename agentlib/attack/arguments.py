@@ -69,6 +69,16 @@ def make_calls(target: Target, forms: tuple[str, ...]) -> tuple[ScriptCall, ...]
     )
 
 
+def reason_not_for(target: Target, forms: tuple[str, ...]) -> str:
+    """Return why one of the forms cannot be made for this tool, "" where all can."""
+    try:
+        for form in forms:
+            FORMS[form](target, CALL_IDS[0])
+    except NotForThisTool as error:
+        return str(error)
+    return ""
+
+
 # --------------------------------------------------------------------------------- the forms
 
 
@@ -102,12 +112,9 @@ def _empty(target: Target, call_id: str) -> ScriptCall:
 
 
 def _name_twice(target: Target, call_id: str) -> ScriptCall:
-    for name, value in target.arguments.items():
-        other = _another(value)
-        if other is not None and _refuses(target, {**target.arguments, name: other}) is None:
-            doubled = f"{json.dumps(name)}: {json.dumps(other, ensure_ascii=False)}"
-            return ScriptCall(call_id, target.name, f"{target.text[:-1]}, {doubled}}}")
-    raise NotForThisTool("no argument of it can have two values")
+    name, other = _second_value(target)
+    doubled = f"{json.dumps(name)}: {json.dumps(other, ensure_ascii=False)}"
+    return ScriptCall(call_id, target.name, f"{target.text[:-1]}, {doubled}}}")
 
 
 def _unknown_argument(target: Target, call_id: str) -> ScriptCall:
@@ -134,6 +141,12 @@ def _same_id(target: Target, _: str) -> ScriptCall:
     return ScriptCall(CALL_IDS[0], target.name, target.text)
 
 
+def _other_value(target: Target, call_id: str) -> ScriptCall:
+    name, other = _second_value(target)
+    text = json.dumps({**target.arguments, name: other}, ensure_ascii=False)
+    return ScriptCall(call_id, target.name, text)
+
+
 FORMS: dict[str, Callable[[Target, str], ScriptCall]] = {
     "whole": _whole,
     "cut": _cut,
@@ -144,15 +157,16 @@ FORMS: dict[str, Callable[[Target, str], ScriptCall]] = {
     "wrong type": _wrong_type,
     "unknown tool": _unknown_tool,
     "same ID": _same_id,
+    "other value": _other_value,
 }
 
 
-def other_text(target: Target) -> str:
-    """Return the arguments as JSON text, with another value for one. Raises NotForThisTool."""
+def _second_value(target: Target) -> tuple[str, Any]:
+    """Return the first argument that may have another value, and that value."""
     for name, value in target.arguments.items():
         other = _another(value)
         if other is not None and _refuses(target, {**target.arguments, name: other}) is None:
-            return json.dumps({**target.arguments, name: other}, ensure_ascii=False)
+            return name, other
     raise NotForThisTool("no argument of it can have two values")
 
 

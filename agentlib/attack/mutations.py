@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from agentlib.attack.apis import Api
-from agentlib.attack.arguments import CALL_IDS, Target, make_calls, other_text
+from agentlib.attack.arguments import CALL_IDS, Target, make_calls
 from agentlib.attack.scenarios import Scenario
 from agentlib.conformance.dialects.common import (
     ARGUMENTS,
@@ -59,6 +59,8 @@ def _mutated(script: Script, scenario: Scenario, target: Target, api: Api) -> En
     encoding = dialect.encode(script, dialect.framings[0])
     for mutation in scenario.mutations:
         encoding = MUTATIONS[mutation](encoding, api, target)
+    for call in make_calls(target, scenario.restates):
+        encoding = _restating(encoding, call.arguments)
     return encoding
 
 
@@ -128,9 +130,9 @@ _NESTED: Native = {
 }
 
 
-def _other_arguments(encoding: Encoding, _: Api, target: Target) -> Encoding:
+def _restating(encoding: Encoding, arguments: str) -> Encoding:
     body = encoding[-1].event["response"]
-    output = [{**item, "arguments": other_text(target)} for item in body["output"]]
+    output = [{**item, "arguments": arguments} for item in body["output"]]
     return [*encoding[:-1], changed(encoding[-1], response={**body, "output": output})]
 
 
@@ -166,7 +168,6 @@ MUTATIONS: dict[str, Mutation] = {
     "item incomplete": _item_incomplete,
     "flat error": _error_instead(_FLAT),
     "nested error": _error_instead(_NESTED),
-    "other arguments at the end": _other_arguments,
     "nothing at the end": _nothing_at_the_end,
     "second call after the end": _second_after_the_end,
     "usage again": _usage_again,

@@ -9,8 +9,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from agentlib.attack.apis import Api
-from agentlib.attack.arguments import NotForThisTool, Target
-from agentlib.attack.mutations import encode
+from agentlib.attack.arguments import Target, reason_not_for
 from agentlib.attack.provider import HostileProvider
 from agentlib.attack.results import Arguments, Report, Result
 from agentlib.attack.run_command import Ended, end_running
@@ -100,7 +99,8 @@ class _Campaign:
         if tool is None:
             reason = "no tool was named that requires no argument"
             return Result(scenario, self._settings.tools[0], "skipped", reason)
-        reason = self._not_for(scenario, tool)
+        # Each stream is encoded once, by the provider: whether it can be is seen from its arguments.
+        reason = reason_not_for(self._targets[tool], (*scenario.calls, *scenario.restates))
         if reason:
             return Result(scenario, tool, "skipped", reason)
         provider, ended = self._run(scenario, tool)
@@ -111,13 +111,6 @@ class _Campaign:
         if not scenario.optional:
             return names[0]
         return next((name for name in names if self._targets[name].is_optional), None)
-
-    def _not_for(self, scenario: Scenario, tool: str) -> str:
-        try:
-            encode(scenario, self._targets[tool], self.api or "responses")
-        except NotForThisTool as error:
-            return str(error)
-        return ""
 
     def _run(self, scenario: Scenario, tool: str) -> tuple[HostileProvider, Ended]:
         settings = self._settings

@@ -27,11 +27,11 @@ class Scenario:
     """One stream that an agent is given.
 
     `meaning` says in one sentence what it means to run the tool here, and `chapter` explains it.
-    `calls` names the form of each call's arguments (`agentlib.attack.arguments.FORMS`), `stop`
-    how the script ends, `mutations` what is done to its events
-    (`agentlib.attack.mutations.MUTATIONS`), and `ends` how the connection does; `done` is whether
-    Chat's `[DONE]` comes. `optional` asks for a tool that requires no argument. `may_run` is how
-    often the tool may run.
+    `calls` names the form of each call's arguments (`agentlib.attack.arguments.FORMS`),
+    `restates` the forms that the end restates instead, `stop` how the script ends, `mutations`
+    what is done to its events (`agentlib.attack.mutations.MUTATIONS`), and `ends` how the
+    connection does; `done` is whether Chat's `[DONE]` comes. `optional` asks for a tool that
+    requires no argument. `may_run` is how often the tool may run.
     """
 
     name: str
@@ -42,6 +42,7 @@ class Scenario:
     calls: tuple[str, ...] = ("whole",)
     stop: Stop = "complete"
     mutations: tuple[str, ...] = ()
+    restates: tuple[str, ...] = ()
     ends: Ends = "clean"
     done: bool = True
     apis: tuple[Api, ...] = APIS
@@ -264,7 +265,7 @@ _CONTRADICTIONS: tuple[Scenario, ...] = (
         "Two versions of the call were there, and one of them ran.",
         "calls_equal",
         _ALL_OR_NOTHING,
-        mutations=("other arguments at the end",),
+        restates=("other value",),
         apis=("responses",),
         kind="corrected-by-done",
     ),
