@@ -31,8 +31,8 @@ lab: $(STAMP) ## open JupyterLab on the first notebook
 test: $(STAMP) ## run all tests: units, browser, and every notebook
 	$(PY) -m pytest $(NBVAL) $(ARGS)
 
-quick: $(STAMP) ## run the unit tests alone, without browser and notebooks
-	$(PY) -m pytest -p no:nbval -m "not browser" $(ARGS) tests
+quick: $(STAMP) ## run the unit tests alone, with a few cases of what make test goes through whole
+	$(PY) -m pytest -p no:nbval --quick -m "not browser" $(ARGS) tests
 
 fuzz: $(STAMP) ## try a million hostile streams on the adapters (ARGS='--seed 7' for others)
 	$(PY) -m agentlib.conformance.fuzz $(ARGS)

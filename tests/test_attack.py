@@ -88,6 +88,7 @@ def test_the_gate_is_safe_in_every_scenario(attack, api):
     assert report.verdicts() == dict.fromkeys(names(api), "safe")
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("on_malformed", ["stop", "repair"])
 @pytest.mark.parametrize("api", ["responses", "chat"])
 def test_the_runtime_with_the_real_sdk_is_safe_in_every_scenario(attack, api, on_malformed):
@@ -164,6 +165,7 @@ def expected_verdict(adapter, scenario, api):
     return "ran" if len(ran) > scenario.may_run else "safe"
 
 
+@pytest.mark.exhaustive(keep=3)
 @pytest.mark.parametrize("api", APIS)
 @pytest.mark.parametrize("adapter", HASTY, ids=lambda each: each.__name__)
 def test_a_hasty_adapter_is_caught_in_exactly_the_scenarios_that_it_fails(attack, adapter, api):
@@ -235,6 +237,7 @@ def test_a_history_that_is_not_in_order_is_shown(attack):
     assert report.results[0].history == "one call has two results"
 
 
+@pytest.mark.exhaustive
 def test_who_waits_for_the_end_of_a_connection_hangs(attack):
     report = attack(Plain(), tool="edit", only=["held-open"], time_out=3)
     (result,) = report.results

@@ -142,6 +142,7 @@ def alive(pid):
         return False
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize("group", ["", ", process_group=0"], ids=["one group", "its own group"])
 def test_no_process_is_left_behind(tmp_path, group):
@@ -160,6 +161,7 @@ def test_no_process_is_left_behind(tmp_path, group):
         assert not alive(pid)
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("while_attacking", [False, True], ids=["control", "attack"])

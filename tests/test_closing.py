@@ -124,6 +124,7 @@ everywhere = pytest.mark.parametrize("where", WHERE)
 however = pytest.mark.parametrize("how", CLOSES)
 
 
+@pytest.mark.exhaustive(keep=2)
 @everywhere
 @however
 async def test_a_cancelled_call_is_closed_within_a_second(transport, where, how):
@@ -249,6 +250,7 @@ async def cancelled(task):
     assert task.cancelled()
 
 
+@pytest.mark.exhaustive(keep=3)
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
 @everywhere
 @however

@@ -65,6 +65,7 @@ def trials_of_own(name):
     return check(own(name), DIALECTS[name], mixtures=400), time.process_time() - begin
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("name", OWN)
 def test_an_own_adapter_keeps_the_contract(name):
     report, _ = trials_of_own(name)
@@ -169,6 +170,7 @@ FLAGS = [(name, (flag,)) for name in OWN for flag in flags_for(name)]
 FLAGS += [(name, flags_for(name)) for name in OWN if flags_for(name)]
 
 
+@pytest.mark.exhaustive(keep=3)
 @pytest.mark.parametrize(("name", "flags"), FLAGS, ids=str)
 def test_no_tolerance_releases_a_call_from_what_was_cut_failed_or_is_incomplete(name, flags):
     trials = Trials(own(name, flags), DIALECTS[name], strict=False)
@@ -406,6 +408,7 @@ def trials_of(adapter):
     return Trials(maker(adapter), DIALECTS[getattr(adapter, "provider", "tally")])
 
 
+@pytest.mark.exhaustive(keep=7)
 @pytest.mark.parametrize("name", LEAKING)
 def test_a_broken_adapter_is_caught_with_the_smallest_stream(name):
     trials = trials_of(LEAKING[name])

@@ -111,6 +111,7 @@ def check(case, seen, *, streams):
     assert all(attempt.excerpt == "" for attempt in seen.attempts if attempt.result != "parse")
 
 
+@pytest.mark.exhaustive(keep=16)
 @pytest.mark.parametrize("case", IN_STREAMS)
 async def test_streamed_each_symptom_is_of_one_class(case):
     seen = await observe(case)
@@ -118,11 +119,13 @@ async def test_streamed_each_symptom_is_of_one_class(case):
     assert seen.streams == (case.kind != "capability")
 
 
+@pytest.mark.exhaustive(keep=9)
 @pytest.mark.parametrize("case", IN_WHOLE)
 def test_whole_each_symptom_is_of_one_class(case):
     check(case, observe_blocking(case), streams=False)
 
 
+@pytest.mark.exhaustive(keep=13)
 @pytest.mark.parametrize("case", [p for p in IN_WHOLE if not p.values[0].stalls])
 async def test_after_the_fallback_each_symptom_is_of_the_same_class(case):
     """An async client that no longer streams reads whole replies as the blocking one does."""
@@ -575,6 +578,7 @@ def all_texts(error):
     return "\n".join(shown).lower()
 
 
+@pytest.mark.exhaustive(keep=8)
 @pytest.mark.parametrize("reply", LEAKS.values(), ids=LEAKS)
 async def test_a_key_that_is_sent_back_anywhere_is_in_no_text_of_the_failure(serve, reply):
     server = serve(reply)

@@ -73,6 +73,7 @@ def test_each_stub_fails_on_a_stream_and_says_why(task):
     assert TAUGHT.get(task.number, "") in verdict.why
 
 
+@pytest.mark.exhaustive(keep=5)
 def test_each_solution_passes_in_time(task):
     path = chapter_of(task.number, NOTEBOOKS / "solutions")
     solution = function_in(path, name_of(task))
@@ -595,6 +596,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize("answer", BROKEN, ids=lambda answer: answer.__name__)
 def test_broken_code_gets_a_verdict_in_time(answer):
     start = time.perf_counter()

@@ -61,6 +61,7 @@ def test_each_folder_holds_pins_and_a_short_agent_and_nothing_else(root, tools):
         assert (folder / "agent.py").read_text(encoding="utf-8").count("\n") <= MAX_LINES
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("api", LOOP_RUNS)
 def test_the_plain_sdk_loop(hostile_provider, root, monkeypatch, api):
     script = str(root / "benchmarks" / "frameworks" / "openai_sdk" / "agent.py")

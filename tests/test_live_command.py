@@ -230,6 +230,7 @@ ECHOES = {
 }
 
 
+@pytest.mark.exhaustive(keep=9)
 @pytest.mark.parametrize("what", ECHOES)
 @pytest.mark.parametrize("size", [1, 7, None])
 def test_a_key_that_the_server_sends_back_is_shown_nowhere(serve, live, folder, what, size):
@@ -278,6 +279,7 @@ def test_a_key_in_pieces_is_not_shown_whole(serve, live):
 LIVE = ["live", "--model", "m", "--allow-execution", "--record", "stream.sse"]
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has another way to interrupt")
 @pytest.mark.parametrize("times", [1, 2])
 def test_an_interrupt_closes_the_stream_and_keeps_what_was_recorded(serve, folder, times):

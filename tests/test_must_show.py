@@ -126,6 +126,7 @@ async def cut(serve, name, ways, offsets):
 # ----------------------------------------------------------------------------------- every cut
 
 
+@pytest.mark.exhaustive(keep=4)
 @pytest.mark.parametrize("name", capture_names())
 async def test_a_cut_at_every_event_boundary_is_one_failure_and_no_execution(serve, name):
     reply = Reply.stream(capture(name))
@@ -137,6 +138,7 @@ async def test_a_cut_at_every_event_boundary_is_one_failure_and_no_execution(ser
             judge(*outcome, expected[at], f"{name}: {how} at {at}")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("part", range(4))
 @pytest.mark.parametrize(("name", "how"), WHOLE_TAILS)
 async def test_a_cut_at_every_byte_of_the_end(serve, name, how, part):
@@ -144,6 +146,7 @@ async def test_a_cut_at_every_byte_of_the_end(serve, name, how, part):
     await cut(serve, name, [how], range(size - TAIL + part, size, 4))
 
 
+@pytest.mark.exhaustive(keep=8)
 @pytest.mark.timeout(1200 if ALL else 120)
 @pytest.mark.parametrize("name", capture_names())
 async def test_a_cut_at_some_bytes_of_the_end(serve, name):

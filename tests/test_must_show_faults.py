@@ -180,6 +180,7 @@ def faults(name):
     }
 
 
+@pytest.mark.exhaustive(keep=26)
 @both
 @pytest.mark.parametrize("what", faults(ONE))
 async def test_each_fault_is_one_clear_failure_or_no_fault_at_all(serve, name, what):
@@ -238,6 +239,7 @@ async def test_a_runaway_text_is_cut_by_a_limit_and_not_by_the_end(serve):
 # ------------------------------------------------------------------------- three timers, real
 
 
+@pytest.mark.exhaustive(keep=1)
 @on_trio_too
 @pytest.mark.parametrize(
     ("timers", "reply", "told"),
@@ -266,6 +268,7 @@ async def test_each_timer_ends_a_real_stream(serve, timers, reply, told):
     assert anyio.current_time() - begun < 10
 
 
+@pytest.mark.exhaustive(keep=1)
 @on_trio_too
 async def test_the_total_ends_a_real_opening(serve):
     server = serve([stream(ONE).stall(at=HEAD), stream(ONE)])

@@ -237,6 +237,7 @@ def test_a_solution_links_to_its_chapter(path):
     assert f"../{path.name}" in targets_of(read(path))
 
 
+@pytest.mark.exhaustive(keep=1)
 def test_running_each_cell_twice_changes_nothing(chapter):
     """Each cell runs twice in a row; the second time shows what is committed."""
     stored = nbformat.read(chapter, as_version=4)

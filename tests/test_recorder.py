@@ -86,6 +86,7 @@ def test_at_every_split_a_secret_is_replaced(path, text):
 SECRETS = [("aa",), ("aba",), ("ab", "abcd"), ("abcd", "ab"), ("bc", "abcd"), ("ab", "ba"), ("",)]
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize("secrets", SECRETS, ids=repr)
 @settings(deadline=None, max_examples=200)
 @given(text=st.text("abcd", max_size=14), cuts=st.lists(st.integers(0, 14), max_size=5))

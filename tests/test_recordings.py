@@ -406,6 +406,7 @@ REPEATED = {
 }
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize("source", REPEATED.values(), ids=REPEATED)
 def test_what_is_packed_and_what_is_repeated_have_one_bound_together(source, monkeypatch):
     monkeypatch.setattr(exchanges, "MAX_UNPACKED_BYTES", 300_000)
@@ -416,6 +417,7 @@ def test_what_is_packed_and_what_is_repeated_have_one_bound_together(source, mon
     assert peak < 12 * bound + 2_000_000
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
 def test_blank_lines_cost_no_more_than_their_bytes(end):
     body = CUT + end * 200_000 + CUT

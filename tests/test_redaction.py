@@ -67,6 +67,7 @@ def stream_with(secret, piece):
     return sse(*tell(story, Framing(piece=piece)))
 
 
+@pytest.mark.exhaustive(keep=3)
 @pytest.mark.parametrize("secret", LITERALS)
 def test_a_key_is_masked_wherever_it_is_cut_and_the_verdict_stays(secret):
     for piece in (1, 2, 3, 5, 8, 13, 21, 34, 100):
@@ -622,6 +623,7 @@ HEAVY = {
 }
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize("text", HEAVY.values(), ids=HEAVY)
 def test_the_work_grows_as_the_text_does(text):
     def seconds(size):

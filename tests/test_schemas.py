@@ -202,6 +202,7 @@ def test_a_captured_schema_beside_an_unsafe_one_still_rejects():
     assert rejected(tell(story), catalog).check == "schema"
 
 
+@pytest.mark.exhaustive
 def test_a_captured_catalog_costs_nothing_for_tools_that_are_not_called():
     schema = {"type": "object", "properties": {f"p{n}": {"type": "string"} for n in range(100)}}
     catalog = Catalog([tool(schema, f"t{n}") for n in range(500)], captured=True)

@@ -211,6 +211,7 @@ def executed(root, preprocess):
     return notebook
 
 
+@pytest.mark.exhaustive
 def test_run_twice_a_notebook_has_the_same_outputs_and_no_widget_state(root):
     def with_nbconvert(notebook, path):
         worker = ExecutePreprocessor(timeout=60, store_widget_state=False)
