@@ -85,6 +85,9 @@ def pytest_configure(config):
     config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
     os.environ["IPYTHONDIR"] = str(folder / "ipython")
     trust_one_authority(folder / "authority.pem")
+    if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
+        # Programs that the tests start would compile this project anew, each of them.
+        os.environ["PYTHONPYCACHEPREFIX"] = str(folder / "compiled")
     os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"
     os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"
 

@@ -27,6 +27,7 @@ def test_both_sides_read_the_same_events_to_the_same_end(size):
     ]
 
 
+@pytest.mark.exhaustive
 def test_a_long_response_stays_within_the_default_limits():
     stream = one_by_one(100_000)
     assert 99_900 < len(stream) < 100_100
@@ -36,6 +37,7 @@ def test_a_long_response_stays_within_the_default_limits():
     assert len(decide(one_by_one(1000)).text) == 520
 
 
+@pytest.mark.exhaustive
 def test_the_best_round_counts():
     rounds = iter([0, 0, 0])
     assert 0 <= best(3, {"run": lambda: next(rounds)})["run"] < 1

@@ -307,6 +307,7 @@ SHORT = Story((Say(("I look.",)), Call("read_file", '{"path": "a.py"}', "call_a"
 SETS = [*([name] for name in ALL), list(ALL)]
 
 
+@pytest.mark.exhaustive(keep=10)
 @pytest.mark.parametrize("flags", SETS, ids="+".join)
 @pytest.mark.parametrize("end", ENDS.values(), ids=list(ENDS))
 def test_no_flag_releases_a_response_that_was_cut_failed_or_incomplete(flags, end):
@@ -336,6 +337,7 @@ CHAT_ENDS = {
 }
 
 
+@pytest.mark.exhaustive(keep=10)
 @pytest.mark.parametrize("done", [False, True])
 @pytest.mark.parametrize("flags", SETS, ids="+".join)
 @pytest.mark.parametrize("end", CHAT_ENDS.values(), ids=list(CHAT_ENDS))

@@ -75,6 +75,7 @@ def test_an_own_adapter_keeps_the_contract(name):
     assert all(report.count("refused", kind) for kind in KINDS)
 
 
+@pytest.mark.exhaustive
 def test_twenty_thousand_hostile_streams_are_tried_and_counted(capsys):
     found = {name: trials_of_own(name) for name in OWN}
     tried = sum(report.tried for report, _ in found.values())
@@ -129,6 +130,7 @@ WITNESSES = {
 }
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("name", DIALECTS)
 def test_each_row_of_what_cannot_be_seen_has_a_stream_that_shows_it(name):
     dialect = DIALECTS[name]
@@ -271,6 +273,7 @@ NEEDED = (
 )
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize("name", NEEDED)
 def test_without_any_one_check_of_the_gate_the_kit_finds_a_leak(name, monkeypatch):
     blind = [
@@ -529,6 +532,7 @@ def test_the_smallest_stream_lacks_nothing_that_is_needed():
 # ------------------------------------------------------------------ streams as bytes, and the doors
 
 
+@pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize(("name", "done"), list(product(OWN, [True, False])))
 def test_a_telling_is_released_from_its_bytes_with_and_without_the_done_marker(name, done):
     for encoding in every_encoding(DIALECTS[name], [THREE_CALLS, TEXT_AND_CALL]):

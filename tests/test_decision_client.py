@@ -330,6 +330,7 @@ async def test_only_a_refusal_of_the_request_itself_speaks_of_streaming(serve, s
         await adecide(server, transport_max_retries=0)
 
 
+@pytest.mark.exhaustive(keep=8)
 @pytest.mark.parametrize(
     "message",
     [

@@ -160,6 +160,7 @@ def test_what_is_not_exactly_one_object_is_refused(what):
     failure.excerpt.encode()
 
 
+@pytest.mark.exhaustive(keep=15)
 @pytest.mark.parametrize("place", range(len(GOOD)))
 def test_a_cut_object_is_never_completed(place):
     refusal(GOOD[:place])

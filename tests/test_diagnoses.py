@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sampling import examples
 from streams import STORIES, Framing, tell
 
 from agentlib.commands import main
@@ -163,7 +164,7 @@ EVENTS = st.dictionaries(
 )
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(
     st.lists(st.tuples(KINDS, EVENTS), max_size=6),
     st.sampled_from([*PROVIDERS, "unknown"]),

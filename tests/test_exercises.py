@@ -292,6 +292,7 @@ RIGHT = {
 }
 
 
+@pytest.mark.exhaustive(keep=5)
 @pytest.mark.parametrize(
     ("number", "answer"),
     [pytest.param(n, each, id=each.__name__) for n, every in RIGHT.items() for each in every],
@@ -530,6 +531,7 @@ WRONG = {
 }
 
 
+@pytest.mark.exhaustive(keep=8)
 @pytest.mark.parametrize(
     ("number", "answer"),
     [pytest.param(n, each, id=each.__name__) for n, every in WRONG.items() for each in every],

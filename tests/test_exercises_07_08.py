@@ -112,6 +112,7 @@ class WholeAdapter:
         self.assembly.end()
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("answer", [ByMatch, ByTable, WholeAdapter])
 def test_a_right_adapter_is_right_however_it_is_written(answer):
     verdict = exercise("07").check(answer)
@@ -196,6 +197,7 @@ WRONG_ADAPTERS = {
 }
 
 
+@pytest.mark.exhaustive(keep=3)
 @pytest.mark.parametrize("answer", WRONG_ADAPTERS)
 def test_a_wrong_adapter_is_caught_where_it_is_wrong(answer):
     verdict = exercise("07").check(answer)
@@ -217,6 +219,7 @@ class Exits(SmallTranslator):
         raise SystemExit(event["n"])
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize(
     ("answer", "said"),
     [

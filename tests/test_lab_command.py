@@ -67,6 +67,7 @@ def _nothing_is_left(tmp_path, monkeypatch):
 # --------------------------------------------------------------------------------- what it shows
 
 
+@pytest.mark.exhaustive(keep=6)
 @pytest.mark.parametrize("name", [name.replace("_", "-") for name in run_names()])
 def test_each_scenario_comes_out_as_it_must(capsys, name):
     status, out, err = run(capsys, "--scenario", name)
@@ -109,6 +110,7 @@ def test_all_scenarios_are_the_default(capsys):
     assert {"success", "retry", "disconnect", "malformed", "output_limit"} <= {*run_names()}
 
 
+@pytest.mark.exhaustive
 def test_the_output_is_the_same_every_time_and_plain_text(capsys):
     for name in ("success", "hostile", "hostile-released", "unicode"):
         first, second = (run(capsys, "--scenario", name) for _ in range(2))

@@ -117,6 +117,7 @@ async def test_a_wait_between_openings_counts_too(replay):
 # --------------------------------------------------- once a stream is acquired, nothing is retried
 
 
+@pytest.mark.exhaustive(keep=12)
 @each_turn
 async def test_whatever_a_stream_holds_it_is_opened_once(replay, name, turn):
     model, transport, _ = replay(play(turn.stream, turn.response), play("success_1_read"))

@@ -130,6 +130,7 @@ async def test_a_connection_that_fails_before_the_answer_is_opened_again(serve, 
     assert (len(server.requests), executed) == (3, ["edit"])
 
 
+@pytest.mark.exhaustive(keep=3)
 @both
 @pytest.mark.parametrize("end", [Reply.reset, Reply.close, Reply.cut_chunk])
 @pytest.mark.parametrize("policy", [CONSERVATIVE, PATIENT], ids=["conservative", "patient"])

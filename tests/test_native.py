@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from openai.types.responses.response_create_params import ResponseCreateParamsStreaming
 from pydantic import TypeAdapter
+from sampling import examples
 from streams import BODY_USAGE, TOOLS
 from wires import read
 
@@ -347,7 +348,7 @@ def at_keys(value, *names):
     native=st.booleans(),
     thinks=st.booleans(),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_item_ids_and_call_ids_are_never_exchanged(item_ids, call_ids, native, thinks):
     calls = [
         {**CALL, "id": f"fc_{item_id}", "call_id": f"call_{call_id}"}

@@ -87,6 +87,7 @@ async def test_an_opening_is_one_plain_request_whatever_the_client_would_do(owne
     assert headers["x-stainless-retry-count"] == "0"
 
 
+@pytest.mark.exhaustive(keep=12)
 @either_client
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 422, 429, 500, 502, 503, 529, 599])
 async def test_a_refusal_keeps_its_status_and_is_one_request(serve, status, owned):

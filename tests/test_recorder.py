@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from raw_http import SECRET
+from sampling import examples
 from sdk import ask, model_of
 
 from agentlib.errors import AgentlibError
@@ -88,7 +89,7 @@ SECRETS = [("aa",), ("aba",), ("ab", "abcd"), ("abcd", "ab"), ("bc", "abcd"), ("
 
 @pytest.mark.exhaustive(keep=2)
 @pytest.mark.parametrize("secrets", SECRETS, ids=repr)
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(text=st.text("abcd", max_size=14), cuts=st.lists(st.integers(0, 14), max_size=5))
 def test_secrets_that_overlap_are_alike_at_any_split(tmp_path_factory, secrets, text, cuts):
     path = tmp_path_factory.getbasetemp() / "overlap.sse"

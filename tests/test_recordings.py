@@ -12,6 +12,7 @@ import pytest
 import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from sampling import examples
 
 from agentlib.conversation import Catalog
 from agentlib.recordings import exchanges, unpack
@@ -520,7 +521,7 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(st.lists(PIECES | st.binary(max_size=12), max_size=9).map(b"".join))
 def test_whatever_the_bytes_hold_they_open_and_what_is_kept_opens_alike(source):
     for form in ("auto", "sse", "jsonl"):

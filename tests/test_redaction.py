@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sampling import examples
 from streams import STORIES, TEXT_THEN_CALL, Call, Framing, Say, Story, tell
 
 from agentlib.inspection.report import inspect_capture
@@ -230,7 +231,7 @@ def test_tools_of_a_request_are_redacted():
     assert "hunter2" not in capture.source.decode() + repr(capture.responses[0].tools)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(
     story=st.sampled_from([*STORIES.values(), TEXT_THEN_CALL]),
     piece=st.integers(1, 40),
@@ -305,7 +306,7 @@ def strings_of(value):
         yield value
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=examples(150))
 @given(st.data())
 def test_whatever_a_recording_teaches_the_stream_keeps_its_meaning(data):
     source = data.draw(st.sampled_from(STREAMS)).read_bytes()
@@ -358,6 +359,7 @@ def test_the_names_of_fields_stay_and_so_does_the_kind_that_a_line_tells():
     assert KEY not in event.data[KEY]
 
 
+@pytest.mark.exhaustive(keep=13)
 @pytest.mark.parametrize("literal", [*LITERALS, "rk-" + "a1" * 12])
 @pytest.mark.parametrize("before", ["", "\n", "\r", "\t", "é", "\\", "/", '"', "\u2028", "Bearer "])
 def test_arguments_are_the_same_json_with_a_mask_of_the_same_length(literal, before):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from openai.types.chat.completion_create_params import CompletionCreateParamsStreaming
 from openai.types.responses.response_create_params import ResponseCreateParamsStreaming
 from pydantic import TypeAdapter
+from sampling import examples
 from wires import READ_FILE, RUN_TESTS, TOOLS
 
 from agentlib import Catalog, ToolCall, ToolResult, ToolSpec, assistant, system, user
@@ -365,7 +366,7 @@ def meant_calls(history):
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 @given(history=histories())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_any_history_is_carried_whole_and_in_order(provider, history):
     request = encode(provider, history)
     assert list(sent_calls(provider, request)) == list(meant_calls(history))

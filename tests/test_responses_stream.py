@@ -5,6 +5,7 @@ import copy
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sampling import examples
 from streams import (
     BODY_USAGE,
     KEEP_ALIVE,
@@ -306,7 +307,7 @@ framings = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(st.lists(json_objects, max_size=3), st.text(st.characters(codec="utf-8")), framings)
 def test_any_object_survives_its_way_through_a_stream_exactly(objects, text, framing):
     calls = [Call("t", dumps(value), f"call_{n}") for n, value in enumerate(objects)]

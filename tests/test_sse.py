@@ -119,6 +119,7 @@ RULES = {
 }
 
 
+@pytest.mark.exhaustive(keep=20)
 @pytest.mark.parametrize("end", LINE_ENDS.values(), ids=LINE_ENDS)
 @pytest.mark.parametrize(("stream", "expected"), RULES.values(), ids=RULES)
 def test_each_rule_holds_at_every_split_and_with_every_line_end(stream, expected, end):

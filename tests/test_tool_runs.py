@@ -166,6 +166,7 @@ UNPROVEN = {
 }
 
 
+@pytest.mark.exhaustive(keep=4)
 @posix_only
 @pytest.mark.parametrize("body", UNPROVEN.values(), ids=UNPROVEN)
 def test_the_tests_pass_only_by_a_report_of_one_that_passed(enter, body):
@@ -186,6 +187,7 @@ PROVEN = {
 }
 
 
+@pytest.mark.exhaustive(keep=2)
 @posix_only
 @pytest.mark.parametrize("body", PROVEN.values(), ids=PROVEN)
 def test_a_test_that_passed_is_reported(enter, body):

@@ -217,6 +217,7 @@ def test_a_fragment_that_hides_something_is_shown_in_the_code(stepper):
     assert made_by(stepper, None) == stepper.capture
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("name", ["unicode", "hostile", "chat_edit", "messages_edit"])
 def test_whatever_is_asked_of_a_stream_the_answer_can_be_sent(name):
     stream = capture(name)
@@ -230,6 +231,7 @@ def test_whatever_is_asked_of_a_stream_the_answer_can_be_sent(name):
             assert sendable(stepper)
 
 
+@pytest.mark.exhaustive(keep=12)
 @pytest.mark.parametrize("held", [[], [["cut", [3]]], [["double", [1]], ["double", [1]]]])
 @pytest.mark.parametrize("edits", [[], [["cut", [3]]], [["cut", [99]]], [["double", [1]]]])
 @pytest.mark.parametrize("index", [-1, 2, 9, 18, 19, 10**6])

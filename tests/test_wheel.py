@@ -120,6 +120,7 @@ def test_every_command_of_the_readme_is_tried(root):
     assert sorted(set(commands(readme))) == sorted(COMMANDS)
 
 
+@pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("line", COMMANDS)
 def test_a_command_of_the_readme_works_from_the_wheel_alone(elsewhere, line):
     status, part = COMMANDS[line]

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from projects import call, entering
+from sampling import examples
 
 from agentlib.runtime import workspace
 from agentlib.runtime.tools import ToolExecutor
@@ -188,6 +189,7 @@ TRIES = {
 }
 
 
+@pytest.mark.exhaustive(keep=40)
 @posix_only
 @pytest.mark.usefixtures("opening")
 @pytest.mark.parametrize("tool", TRIES)
@@ -266,7 +268,7 @@ def two_files(tmp_path_factory):
         yield place
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(path=st.text("./\\:~ \0ac", max_size=12) | st.text(max_size=12))
 def test_any_path_names_a_file_inside_or_is_refused(two_files, path):
     with suppress(ToolError):
@@ -363,6 +365,7 @@ def test_a_tree_of_any_depth_is_removed(enter, levels, name):
     assert place.test().startswith("there are no tests to run")
 
 
+@pytest.mark.exhaustive
 @posix_only
 def test_a_deep_project_is_copied_and_removed(tmp_path):
     make_deep(tmp_path, 1500)
