@@ -13,6 +13,8 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
+from tools import lock
+
 # The order of the house, the lowest first: a module imports from its own package and from those
 # before it, never from those behind.
 FLOORS = (
@@ -400,6 +402,14 @@ def test_the_lock_file_is_plain_pins(root):
     assert [line for line in lines if not re.fullmatch(r"[\w.-]+==[\w.!+]+", line)] == []
     names = [canonicalize_name(line.partition("==")[0]) for line in lines]
     assert sorted(set(names)) == sorted(names), "a package is pinned twice"
+
+
+def test_the_lock_file_is_laid_out_as_make_lock_would(root):
+    """With the same versions, `make lock` changes nothing: no requirement was moved since."""
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    pins = {canonicalize_name(line.partition("==")[0]): line for line in lock_lines(root)}
+    text = (root / "binder" / "requirements.txt").read_text(encoding="utf-8")
+    assert lock.laid_out(lock.declared(project), pins) == text, "run `make lock`"
 
 
 def test_the_lock_file_pins_what_is_declared(root):

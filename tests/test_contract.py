@@ -6,6 +6,9 @@ which is right but for one fault, is caught.
 """
 
 import json
+import os
+import signal
+import subprocess
 import sys
 import time
 from functools import cache
@@ -628,3 +631,19 @@ def test_check_explains_what_it_cannot_try(arguments, message, capsys, tmp_path,
 
 def test_a_harm_reads_as_a_line():
     assert str(Mutation("cut", "terminal", "before event 3")) == "cut · terminal · before event 3"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has another way to interrupt")
+def test_an_interrupted_fuzzer_ends_all_its_processes_in_one_line():
+    """Ctrl-C in a terminal reaches each of them."""
+    command = [sys.executable, "-m", "agentlib.conformance.fuzz", "--jobs", "2"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as fuzzing:
+        assert fuzzing.stderr.readline().startswith("0 of ")
+        os.killpg(fuzzing.pid, signal.SIGINT)
+        out, err = fuzzing.communicate(timeout=60)
+        assert fuzzing.returncode == 130
+    assert (out, err) == ("", "interrupted; nothing is reported\n")
+    with pytest.raises(ProcessLookupError):
+        os.killpg(fuzzing.pid, 0)

@@ -2,7 +2,8 @@
 
 pip resolves the declared packages, and what they bring, at the newest versions that run on the
 oldest Python of all that the project supports (3.11.0: a distribution may ship an early patch
-release). The lock file then names each with its version, and nothing else.
+release). The lock file then names each with its version, and nothing else. It changes where a newer
+version was published since, or where pyproject.toml declares something else, and else not.
 """
 
 import json
