@@ -57,6 +57,17 @@ def glossary():
     }
 
 
+def questions(text):
+    """The question of each chapter in a map, by the chapter's number and title."""
+    return re.findall(r"(?m)^\| \[(\d\d [^\]]+)\]\([^)]+\) \| ([^|]+?) \|", text)
+
+
+def test_the_readme_asks_the_questions_of_the_map():
+    readme = questions((NOTEBOOKS.parent / "README.md").read_text(encoding="utf-8"))
+    assert len(readme) == len(CHAPTERS)
+    assert readme[1:] == questions(page(CHAPTERS[0]))
+
+
 def test_the_map_has_every_chapter_in_order():
     rows = re.findall(r"(?m)^\| \[[^\]]+\]\((\w+\.ipynb)\) \|", page(CHAPTERS[0]))
 

@@ -172,6 +172,10 @@ def test_the_plain_commands_are_those_that_make_runs():
     rules = (ROOT / "Makefile").read_text(encoding="utf-8")
     flags = re.search(r"^NBVAL +:= (.*)$", rules, re.MULTILINE)[1]
     assert f"-m pytest {flags}\n" in text
+    first = "/lab/tree/notebooks/00_start_here.ipynb"
+    assert f"-m jupyterlab --LabApp.default_url={first}\n" in text
+    lab = (ROOT / "tools" / "lab.sh").read_text(encoding="utf-8").replace("$first", first[10:])
+    assert f'-m jupyterlab --LabApp.default_url="{first}"' in lab
     assert "--no-deps --no-build-isolation --editable ." in text
     setup = (ROOT / "tools" / "setup.sh").read_text(encoding="utf-8")
     assert "--no-deps --no-build-isolation --editable ." in setup
