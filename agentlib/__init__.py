@@ -14,7 +14,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agentlib.lazy_exports import lazy_exports
-from agentlib.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from agentlib.assembly import Assembly as Assembly
@@ -54,6 +53,7 @@ if TYPE_CHECKING:
     from agentlib.retry import PATIENT as PATIENT
     from agentlib.retry import RetryPolicy as RetryPolicy
     from agentlib.retry import open_with_retry as open_with_retry
+    from agentlib.version import __version__ as __version__
     from agentlib.vocabulary import Completed as Completed
     from agentlib.vocabulary import Opened as Opened
     from agentlib.vocabulary import Stopped as Stopped
@@ -98,6 +98,7 @@ __all__, __getattr__ = lazy_exports(
         ".openai_transport": ("OpenAITransport", "SDKStream"),
         ".reader": ("ResponseReader",),
         ".retry": ("CONSERVATIVE", "PATIENT", "RetryPolicy", "open_with_retry"),
+        ".version": ("__version__",),
         ".vocabulary": (
             "Completed",
             "Opened",
