@@ -41,6 +41,10 @@ def says(text="", *calls, usage=USAGE, refusal=""):
     return Decision("resp", text, refusal, tuple(calls), usage)
 
 
+def approve(outcome, answer=True):
+    return {each.digest: answer for each in outcome.waiting}
+
+
 def malformed(*call_ids, cut=False):
     kind = ProviderStopped if cut else GateRejected
     failure = kind("arguments are cut", check="completed" if cut else "strict_json", usage=USAGE)

@@ -3,7 +3,7 @@
 import dataclasses
 
 import pytest
-from runs import ASKED, TOOLS, USAGE, Script, Tools, call, host, malformed, says
+from runs import ASKED, TOOLS, USAGE, Script, Tools, approve, call, host, malformed, says
 
 from agentlib.clock import MockClock
 from agentlib.conversation import Message, ToolResult, Usage, check_history
@@ -215,26 +215,27 @@ async def test_nothing_of_a_batch_runs_before_its_approval():
     tools = Tools()
     outcome = await waiting(tools)
     assert isinstance(outcome, WaitingForApproval)
-    assert [(each.call_id, reason) for each, reason in outcome.waiting] == [
-        ("c1", "it changes a file")
-    ]
+    ((waiting_call, reason, digest),) = outcome.waiting
+    assert (waiting_call.call_id, reason) == ("c1", "it changes a file")
+    assert len(digest) == 64
     assert tools.begun == []
     assert outcome.history == tuple(ASKED)
 
 
 @pytest.mark.parametrize("answer", [True, False, "not this file"])
 async def test_an_approved_call_runs_and_a_denied_one_does_not(answer):
-    saved = (await waiting(Tools())).saved
+    first = await waiting(Tools())
     tools, model = Tools(), Script(says("Done."))
-    outcome = await Run(model, host(tools, approval=needs("c1"))).resume(saved, {"c1": answer})
+    again = Run(model, host(tools, approval=needs("c1")))
+    outcome = await again.resume(first.saved, approve(first, answer))
     assert isinstance(outcome, Finished)
     assert sorted(tools.ran) == (["c1", "c2"] if answer is True else ["c2"])
-    first = model.asked[0][-2]
-    assert first.call_id == "c1"
+    result = model.asked[0][-2]
+    assert result.call_id == "c1"
     if answer is not True:
-        assert "denied" in first.output
+        assert "denied" in result.output
     if isinstance(answer, str):
-        assert answer in first.output
+        assert answer in result.output
     assert outcome.account.turns == 2
 
 
@@ -308,9 +309,9 @@ async def test_time_that_passed_before_an_approval_counts():
     what = {"approval": needs("c1")}
     limits = RunLimits(deadline=5.0)
     first = Run(Sleeper(clock, 3.0, says("", call("c1"))), host(**what), limits, clock=clock)
-    saved = (await first.start(ASKED)).saved
+    asked = await first.start(ASKED)
     again = Run(Sleeper(clock, 3.0, says("Done.")), host(**what), limits, clock=clock)
-    assert isinstance(await again.resume(saved, {"c1": True}), DeadlineExceeded)
+    assert isinstance(await again.resume(asked.saved, approve(asked)), DeadlineExceeded)
 
 
 async def test_what_a_run_reports_cannot_be_changed():

@@ -6,7 +6,7 @@ import threading
 import anyio
 import anyio.to_thread
 import pytest
-from runs import ASKED, Script, Tools, call, host, says
+from runs import ASKED, Script, Tools, approve, call, host, says
 
 from agentlib.clock import LoopClock, MockClock
 from agentlib.conversation import ToolResult, check_history
@@ -233,11 +233,11 @@ async def test_a_run_that_is_resumed_twice_runs_its_call_once(tmp_path, kind):
     journal = saved_twice(tmp_path, kind)
     what = {"approval": lambda _: "it acts"}
     first = Run(Script(says("", call("c1"))), host(journal=journal(), **what))
-    saved = (await first.start(ASKED)).saved
+    asked = await first.start(ASKED)
     tools, outcomes = Tools(), []
     for _ in range(2):
         run = Run(Script(says("Done.")), host(tools, journal=journal(), **what))
-        outcomes.append(await run.resume(saved, {"c1": True}))
+        outcomes.append(await run.resume(asked.saved, approve(asked)))
     assert tools.ran == ["c1"]
     assert [each.executions[0].output for each in outcomes] == ["edit done", "edit done"]
 
@@ -251,6 +251,6 @@ async def test_a_call_that_left_no_result_is_unknown_and_not_run_again(tmp_path,
     assert journal().claim(outcome.run_id, "c1")
     tools = Tools()
     run = Run(Script(says("Done.")), host(tools, journal=journal(), **what))
-    again = await run.resume(outcome.saved, {"c1": True})
+    again = await run.resume(outcome.saved, approve(outcome))
     assert tools.begun == []
     assert again.executions[0].status == "unknown"

@@ -5,6 +5,7 @@ import re
 
 import anyio
 import pytest
+from runs import approve
 
 from agentlib.runtime.outcomes import Cancelled
 from agentlib.runtime.receipts import ClaimRule
@@ -96,10 +97,10 @@ async def test_a_stage_can_be_stopped_at_any_moment_and_its_close_takes_its_time
 
 async def test_a_resumed_run_that_is_stopped_has_acted_and_does_not_act_again():
     stage = Stage(said("", EDIT), said("Done."), approval=lambda _: "it changes a file")
-    saved = (await acts_first(stage, {"edit": 60.0}).start()).outcome.saved
-    await stage.stop(10.0, saved, {"call_1": True})
+    asked = (await acts_first(stage, {"edit": 60.0}).start()).outcome
+    await stage.stop(10.0, asked.saved, approve(asked))
     assert stage.project.ran == ["edit"]
-    await stage.resume(saved, {"call_1": True})
+    await stage.resume(asked.saved, approve(asked))
     assert stage.project.ran == ["edit"]
     assert stage.outcome.executions[0].status == "unknown"
 

@@ -5,7 +5,7 @@ import re
 
 import anyio
 import pytest
-from runs import ASKED, Script, call, host, malformed, says
+from runs import ASKED, Script, approve, call, host, malformed, says
 
 from agentlib.clock import MockClock
 from agentlib.fixtures import capture
@@ -127,7 +127,7 @@ async def test_an_approval_is_drawn_short_and_said_in_full():
     await stage.start()
     assert stage.timeline.title.startswith("waiting for approval")
     assert "edit call_3: it changes a file" in bar(stage, "approval")
-    await stage.resume(stage.outcome.saved, {"call_3": True}, after=3600.0)
+    await stage.resume(stage.outcome.saved, approve(stage.outcome), after=3600.0)
     assert spans(stage, "approval") == [("approval", 2.0, 3602.0)]
     assert drawn(stage, "approval", "approval") < BAR_CHARACTERS / 4
     assert drawn(stage, "turn 2", "streaming") > BAR_CHARACTERS / 5

@@ -22,6 +22,7 @@ from agentlib.jsonvalues import visible
 from agentlib.runtime.detached import Detached
 from agentlib.runtime.execution import Execution, RunsIn, Status
 from agentlib.runtime.host import Host
+from agentlib.runtime.journal import Journal
 from agentlib.runtime.limits import RunLimits
 from agentlib.runtime.parts import (
     CLAIM,
@@ -48,6 +49,21 @@ GOES_ON = "unknown: the run was cancelled and this call did not stop; it may sti
 SHOWN = "shown to the user; nothing was done"
 NOT_SHOWN = "error: it could not be shown; nothing was done"
 DENIED = "not executed: the user denied it: "
+
+RESUMED_BEFORE = (
+    "unknown: this run was resumed before, which may have run this call; it is not run again"
+)
+
+
+def recorded(run_id: str, calls: Sequence[ToolCall], journal: Journal) -> list[Execution]:
+    """Return what the journal knows of each call; none is run. Raises PartFailed."""
+    outputs = ((call, ask(OUTPUT, journal.output, run_id, call.call_id)) for call in calls)
+    return [
+        Execution(call, "unknown", RESUMED_BEFORE)
+        if output is None
+        else Execution(call, "executed", visible(output))
+        for call, output in outputs
+    ]
 
 
 class Batch:

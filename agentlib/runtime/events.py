@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from agentlib.assembly import Decision
-from agentlib.conversation import ToolCall
 from agentlib.errors import AgentlibError
+from agentlib.runtime.approvals import Waiting
 from agentlib.runtime.execution import Execution
 from agentlib.runtime.limits import Budget, Repair
 
@@ -60,9 +60,9 @@ class BudgetWarning:
 
 @dataclass(frozen=True, slots=True)
 class ApprovalNeeded:
-    """Released calls wait for a person."""
+    """Released calls wait for a person, each to be approved by its digest."""
 
-    waiting: tuple[tuple[ToolCall, str], ...]
+    waiting: tuple[Waiting, ...]
 
 
 LoopEvent: TypeAlias = (

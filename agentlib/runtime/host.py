@@ -28,6 +28,13 @@ class Problem:
 AnswerCheck: TypeAlias = Callable[[str, Sequence[Receipt]], Problem | None]
 
 
+# A host that names no journal has that of the process: one of its own would let two hosts of one
+# process run the same saved call.
+PROCESS_JOURNAL = MemoryJournal()
+# As many bytes as a guess cannot find.
+FEWEST_KEY_BYTES = 16
+
+
 def _no_approval(_: ToolCall) -> str | None:
     return None
 
@@ -41,6 +48,9 @@ class Host:
     `verify`, where given, is the only thing that can call a task solved. Calls of `presentation`
     tools go to `show` and are never executed. `on_malformed` says whether a response whose
     arguments are wrong, or that was cut by its output limit, ends the run or costs a repair.
+    `journal` is by default one for this process; a FileJournal is one for all that share its file.
+    `key`, where given, seals what is saved, so that who only can write the store can change
+    nothing; raises ValueError where it is short.
     """
 
     tools: Catalog
@@ -51,9 +61,14 @@ class Host:
     verify: Callable[[str, Sequence[Receipt]], bool] | None = None
     presentation: frozenset[str] = frozenset()
     show: Callable[[ToolCall], None] = lambda _: None
-    journal: Journal = field(default_factory=MemoryJournal)
+    journal: Journal = PROCESS_JOURNAL
     on_malformed: OnMalformed = "stop"
     fallback: str = FALLBACK
+    key: bytes | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.key is not None and len(self.key) < FEWEST_KEY_BYTES:
+            raise ValueError(f"expected a key of at least {FEWEST_KEY_BYTES} random bytes")
 
     def problem(self, answer: str, held: Sequence[Receipt]) -> Problem | None:
         """Return the first thing that is wrong with an answer, or None."""

@@ -41,6 +41,16 @@ class Journal(Protocol):
         ...
 
 
+def claim_resumption(journal: Journal, run: str, turn: int) -> bool:
+    """Claim the resumption of a run that was saved in a turn; False where it was resumed before.
+
+    Two that go on with one saved run would run nothing twice of what it waits for, and all that
+    the model asks for afterwards. The claim is one of a call that no run has: no run's ID holds a
+    colon.
+    """
+    return journal.claim(f"{run}:resumed", f"turn {turn}")
+
+
 class MemoryJournal:
     """A journal for one process."""
 

@@ -20,8 +20,8 @@ from agentlib.clock import Clock, LoopClock
 from agentlib.conversation import Catalog, Entry, Message, ToolCall, ToolResult, user
 from agentlib.errors import AgentlibError, EncodingError, OpenFailure
 from agentlib.failures import ResponseFailure
-from agentlib.jsonvalues import dumps, thaw
-from agentlib.runtime.batch import Batch
+from agentlib.jsonvalues import dumps, thaw, visible
+from agentlib.runtime.batch import Batch, recorded
 from agentlib.runtime.call_ids import renumbered, renumbered_rejected
 from agentlib.runtime.events import (
     ApprovalNeeded,
@@ -34,6 +34,7 @@ from agentlib.runtime.events import (
     TurnStarted,
 )
 from agentlib.runtime.host import Host
+from agentlib.runtime.journal import claim_resumption
 from agentlib.runtime.limits import Budget, RepairReason, RunLimits, billed
 from agentlib.runtime.outcomes import (
     Cancelled,
@@ -43,11 +44,13 @@ from agentlib.runtime.outcomes import (
     HostFailed,
     Outcome,
     ProviderFailed,
+    ResumedBefore,
     WaitingForApproval,
 )
 from agentlib.runtime.parts import (
     APPROVAL,
     CHECKS,
+    CLAIM,
     COMMIT,
     MODEL,
     OBSERVE,
@@ -117,27 +120,26 @@ class Run:
         return await self._run({})
 
     async def resume(self, saved: str, approvals: Mapping[str, bool | str]) -> Outcome:
-        """Go on with a run that waited, each waiting call approved (True) or denied, by call ID.
+        """Go on with a run that waited, each waiting call approved (True) or denied, by digest.
 
-        A denial is its reason, or False. Raises StateError where `saved` is no saved run, where
-        an answer is missing or for another call, or where a call is not valid by the catalog.
+        A denial is its reason, or False. Raises StateError where `saved` is no saved run or was
+        changed, where an answer is missing or for another call, or where a call is not valid by
+        the catalog; nothing was executed then. A run that was resumed before ends at once.
         """
-        self.state = RunState.from_json(saved)
-        pending = self.state.pending
-        if pending is None:
+        state = RunState.from_json(saved, self._host.key)
+        if state.pending is None:
             raise StateError("this run does not wait for an approval")
-        waiting = {call.call_id for call, _ in self._waiting(pending)}
-        if waiting != set(approvals):
-            raise StateError(f"expected an answer for each of {sorted(waiting)}, and no other")
-        self._refuse_changed(pending)
-        self._publication.committed[:] = self.state.committed
-        return await self._run(
-            {
-                call_id: answer if isinstance(answer, str) else "no reason given"
-                for call_id, answer in approvals.items()
-                if answer is not True
-            }
-        )
+        self.state = state
+        self._refuse_changed(state.pending)
+        try:
+            denied = self._denied(state.pending, approvals)
+            turn = state.account.turns
+            first = ask(CLAIM, claim_resumption, self._host.journal, state.run_id, turn)
+            self._publication.committed[:] = state.committed
+            return await (self._run(denied) if first else self._again(state.pending))
+        except PartFailed as failed:
+            self.outcome = self._host_failed(failed)
+            return self.outcome
 
     def cancel(self, reason: str = "cancelled by the caller") -> None:
         """End the run from outside: it becomes Cancelled, within a second."""
@@ -164,10 +166,14 @@ class Run:
         try:
             return await self._turns(denied)
         except PartFailed as failed:
-            part, reason, failure = failed.part, failed.reason, failed.__cause__
+            return self._host_failed(failed)
         except Exception as error:  # noqa: BLE001 - whatever failed, a run ends in an outcome
-            part, reason, failure = "run", described(error), error
-        return self._end(HostFailed, part=part, reason=reason, failure=failure)
+            return self._end(HostFailed, part="run", reason=described(error), failure=error)
+
+    async def _again(self, pending: Message) -> Outcome:
+        self.state.settle(recorded(self.state.run_id, pending.calls, self._host.journal))
+        self.outcome = self._end(ResumedBefore)
+        return self.outcome
 
     async def _turns(self, denied: Mapping[str, str]) -> Outcome:
         if self.state.pending is not None:
@@ -206,11 +212,9 @@ class Run:
     async def _act(self, decision: Decision) -> Outcome | None:
         message = self.state.wait_for(decision)
         self._publish(self._publication.narrate, decision.text)
-        waiting = tuple(self._waiting(message))
-        if waiting:
-            self._tell(ApprovalNeeded(waiting))
-            self._save_time()
-            return self._end(WaitingForApproval, waiting=waiting, saved=self._saved())
+        reasons = self._reasons(message)
+        if reasons:
+            return self._wait(reasons)
         await self._execute(message, {})
         return None
 
@@ -291,9 +295,32 @@ class Run:
             DeadlineExceeded, deadline=deadline, seconds=seconds or 0.0, component=component
         )
 
-    def _waiting(self, message: Message) -> list[tuple[ToolCall, str]]:
-        reasons = ((call, ask(APPROVAL, self._host.approval, call)) for call in message.calls)
-        return [(call, reason) for call, reason in reasons if reason is not None]
+    def _wait(self, reasons: Mapping[int, str]) -> Outcome:
+        self.state.elapsed += self._clock.now() - self._begun
+        self._begun = self._clock.now()
+        self.state.committed = list(self._publication.committed)
+        waiting, saved = self.state.waiting(reasons), self.state.to_json(self._host.key)
+        self._tell(ApprovalNeeded(waiting))
+        return self._end(WaitingForApproval, waiting=waiting, saved=saved)
+
+    def _reasons(self, message: Message) -> dict[int, str]:
+        reasons = [ask(APPROVAL, self._host.approval, call) for call in message.calls]
+        return {place: reason for place, reason in enumerate(reasons) if reason is not None}
+
+    def _denied(self, pending: Message, approvals: Any) -> dict[str, str]:
+        waiting = self.state.waiting(self._reasons(pending))
+        answers = dict(approvals) if isinstance(approvals, Mapping) else {}
+        if not waiting or {each.digest for each in waiting} != set(answers):
+            asked = ", ".join(f"{each.call.call_id} {each.digest}" for each in waiting)
+            raise StateError(f"expected an answer for each waiting call by its digest: {asked}")
+        if not all(isinstance(answer, bool | str) for answer in answers.values()):
+            raise StateError("expected each answer to be True, False, or the reason of a denial")
+        reasons = {each.call.call_id: answers[each.digest] for each in waiting}
+        return {
+            call_id: visible(answer) if isinstance(answer, str) else "no reason given"
+            for call_id, answer in reasons.items()
+            if answer is not True
+        }
 
     def _refuse_changed(self, message: Message) -> None:
         # A saved run was outside of this process: its calls are judged again before they run.
@@ -310,13 +337,9 @@ class Run:
     def _publish(self, how: Callable[..., None], *what: str) -> None:
         ask(COMMIT, how, *what)
 
-    def _save_time(self) -> None:
-        self.state.elapsed += self._clock.now() - self._begun
-        self._begun = self._clock.now()
-
-    def _saved(self) -> str:
-        self.state.committed = list(self._publication.committed)
-        return self.state.to_json()
+    def _host_failed(self, failed: PartFailed) -> Outcome:
+        failure = failed.__cause__
+        return self._end(HostFailed, part=failed.part, reason=failed.reason, failure=failure)
 
     def _end(self, kind: type[Any], **rest: Any) -> Outcome:
         self._stopwatch.stop()

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from agentlib.conversation import Entry, ToolCall
+from agentlib.conversation import Entry
 from agentlib.errors import AgentlibError
+from agentlib.runtime.approvals import Waiting
 from agentlib.runtime.execution import Execution
 from agentlib.runtime.limits import Account, Budget
 from agentlib.runtime.publication import Committed
@@ -56,12 +57,21 @@ class Finished(Outcome):
 class WaitingForApproval(Outcome):
     """Released calls wait for a person; nothing of their batch was executed.
 
-    `waiting` are the calls that need an approval, each with the reason. `saved` is the whole
-    state as JSON text: another process can read it and resume the same run.
+    `waiting` are the calls that need an approval, each with the reason and the digest
+    by which it is answered. `saved` is the whole state as JSON text: another process can read it
+    and resume the same run.
     """
 
-    waiting: tuple[tuple[ToolCall, str], ...]
+    waiting: tuple[Waiting, ...]
     saved: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResumedBefore(Outcome):
+    """The saved run was resumed before, here or elsewhere: nothing was asked or executed now.
+
+    `executions` and `history` say what the journal knows of the calls that waited.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,22 +1,35 @@
-"""The state of a run: all that another process needs to go on with it, as JSON."""
+"""The state of a run: all that another process needs to go on with it, as JSON.
+
+A saved run was outside of this process, and anybody may have changed it: it is judged as a whole
+before it is a state again.
+"""
 
 from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from agentlib.assembly import Decision
-from agentlib.conversation import Entry, Message, NativeTurn, RejectedCall, ToolCall, ToolResult
+from agentlib.conversation import (
+    Entry,
+    Message,
+    NativeTurn,
+    RejectedCall,
+    ToolCall,
+    ToolResult,
+    check_history,
+)
 from agentlib.errors import AgentlibError
 from agentlib.jsonvalues import FrozenObject, StrictJSONError, strict_loads, thaw
+from agentlib.runtime.approvals import Waiting, digest, is_sealed, seal
 from agentlib.runtime.execution import Execution
 from agentlib.runtime.limits import Account
 from agentlib.runtime.publication import Committed
-
-VERSION = 1
+from agentlib.runtime.state_schema import VERSION, state_validator
+from agentlib.schemas import problem
 
 
 class StateError(AgentlibError):
@@ -35,41 +48,62 @@ class RunState:
     pending: Message | None = None
     elapsed: float = 0.0
 
-    def to_json(self) -> str:
-        """Return the state as JSON text."""
-        return json.dumps(
-            {
-                "version": VERSION,
-                "run_id": self.run_id,
-                "history": [_entry_out(entry) for entry in self.history],
-                "account": self.account.to_json(),
-                "executions": [_execution_out(execution) for execution in self.executions],
-                "committed": [[text.kind, text.text] for text in self.committed],
-                "pending": _entry_out(self.pending) if self.pending is not None else None,
-                "elapsed": self.elapsed,
-            },
-            ensure_ascii=False,
-        )
+    def to_json(self, key: bytes | None = None) -> str:
+        """Return the state as JSON text, sealed by `key` if there is one.
+
+        Raises StateError where `from_json` could not read it, as with a lone surrogate in a text.
+        """
+        value = self._plain()
+        sealed = value if key is None else {**value, "seal": seal(value, key)}
+        text = json.dumps(sealed, ensure_ascii=False)
+        self.from_json(text, key)
+        return text
 
     @classmethod
-    def from_json(cls, text: str) -> RunState:
-        """Return the state that `to_json` wrote. Raises StateError, saying what does not fit."""
+    def from_json(cls, text: str, key: bytes | None = None) -> RunState:
+        """Return the state that `to_json` wrote with the same key.
+
+        Raises StateError, saying what does not fit: its form, its seal, or its parts together.
+        """
+        value = _parsed(text)
+        _check_seal(value, value.pop("seal", None), key)
         try:
-            value = strict_loads(text)
-            if value["version"] != VERSION:
-                raise StateError(f"expected a saved run of version {VERSION}")
-            pending = value["pending"]
-            return cls(
+            state = cls(
                 run_id=value["run_id"],
                 history=[_entry_in(entry) for entry in value["history"]],
                 account=Account.from_json(value["account"]),
                 executions=[_execution_in(row) for row in value["executions"]],
                 committed=[Committed(*row) for row in value["committed"]],
-                pending=_message_in(pending) if pending is not None else None,
+                pending=_message_in(value["pending"]) if value["pending"] is not None else None,
                 elapsed=value["elapsed"],
             )
-        except (StrictJSONError, KeyError, TypeError, IndexError) as error:
-            raise StateError(f"this is no saved run: {error!r}") from error
+            wrong = next(_disagreements(state), None)
+        except (AgentlibError, ArithmeticError, ValueError, TypeError) as error:
+            raise StateError(f"this is no saved run: {error}") from error
+        if wrong is not None:
+            raise StateError(f"the parts of this saved run do not fit: {wrong}")
+        return state
+
+    def waiting(self, reasons: Mapping[int, str]) -> tuple[Waiting, ...]:
+        """Return the pending calls that wait, by their place in the message, each with a reason."""
+        if self.pending is None:
+            return ()
+        state, calls = self._plain(), self.pending.calls
+        return tuple(
+            Waiting(calls[place], reason, digest(state, place)) for place, reason in reasons.items()
+        )
+
+    def _plain(self) -> dict[str, Any]:
+        return {
+            "version": VERSION,
+            "run_id": self.run_id,
+            "history": [_entry_out(entry) for entry in self.history],
+            "account": self.account.to_json(),
+            "executions": [_execution_out(execution) for execution in self.executions],
+            "committed": [[text.kind, text.text] for text in self.committed],
+            "pending": _entry_out(self.pending) if self.pending is not None else None,
+            "elapsed": self.elapsed,
+        }
 
     def wait_for(self, decision: Decision) -> Message:
         """Hold a released decision whose calls are not executed yet, and return its message."""
@@ -83,6 +117,58 @@ class RunState:
         self.history += [self.pending, *(execution.result() for execution in executions)]
         self.executions += executions
         self.pending = None
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    try:
+        value = strict_loads(text)
+    except (StrictJSONError, TypeError, AttributeError) as error:
+        raise StateError(f"this is no saved run: {error}") from error
+    wrong = problem(state_validator(), value)
+    if wrong is not None:
+        raise StateError(f"this is no saved run of version {VERSION}: {wrong}")
+    return dict(value)
+
+
+def _check_seal(value: dict[str, Any], found: str | None, key: bytes | None) -> None:
+    if key is None and found is not None:
+        raise StateError("this saved run is sealed, and this host has no key")
+    if key is not None and (found is None or not is_sealed(value, found, key)):
+        raise StateError("this saved run does not carry the seal of this host's key")
+
+
+def _disagreements(state: RunState) -> Iterator[str]:
+    """Yield what the parts of a state say against each other.
+
+    Raises EncodingError where its history would not be valid after its pending calls.
+    """
+    whole = list(state.history)
+    if state.pending is not None:
+        whole += [state.pending, *(ToolResult(c.call_id, "") for c in state.pending.calls)]
+    check_history(whole)
+    ran = [(each.call, each.output) for each in state.executions]
+    if ran != _answered(state.history)[len(_answered(state.history)) - len(ran) :]:
+        yield "its executions are not those of its history"
+    account = state.account
+    turns = [repair.turn for repair in account.repairs]
+    if turns != sorted(turns) or any(turn > account.turns for turn in turns):
+        yield "its repairs are not in the order of its turns"
+    lefts = [repair.left for repair in account.repairs]
+    if lefts != sorted(set(lefts), reverse=True):
+        yield "its repairs do not count down"
+    if account.unreported > account.turns or account.unpriced > account.turns:
+        yield "it counts more turns without a usage than turns"
+
+
+def _answered(history: Iterable[Entry]) -> list[tuple[ToolCall, str]]:
+    outputs: dict[str, str] = {}
+    calls: list[ToolCall] = []
+    for entry in history:
+        if isinstance(entry, ToolResult):
+            outputs[entry.call_id] = entry.output
+        else:
+            calls += entry.calls
+    return [(call, outputs[call.call_id]) for call in calls]
 
 
 def _entry_out(entry: Entry) -> dict[str, Any]:

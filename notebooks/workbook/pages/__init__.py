@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from workbook.pages.small_loop import said as said
     from workbook.pages.small_loop import wants as wants
     from workbook.pages.stopping import acts_first as acts_first
+    from workbook.pages.stopping import ignores_stops as ignores_stops
     from workbook.pages.stopping import stop_process as stop_process
     from workbook.pages.stopping import stop_reader as stop_reader
     from workbook.pages.stopping import stop_thread as stop_thread
@@ -70,7 +71,7 @@ __all__, __getattr__ = lazy_exports(
         ),
         ".simulation": ("Stage", "paced", "perform"),
         ".small_loop": ("RecordedModel", "ScriptedModel", "run", "said", "wants"),
-        ".stopping": ("acts_first", "stop_process", "stop_reader", "stop_thread"),
+        ".stopping": ("acts_first", "ignores_stops", "stop_process", "stop_reader", "stop_thread"),
         ".symptoms": ("symptom", "symptom_table"),
         ".two_screens": ("held", "show", "spoken"),
     },

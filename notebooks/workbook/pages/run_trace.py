@@ -36,6 +36,7 @@ from agentlib.runtime.outcomes import (
     Finished,
     HostFailed,
     Outcome,
+    ResumedBefore,
     WaitingForApproval,
 )
 from agentlib.vocabulary import Event
@@ -137,6 +138,8 @@ def told_of(outcome: Outcome) -> str:
         case DeadlineExceeded():
             what = outcome.deadline.replace("_", " ")
             return f"{what} of {outcome.seconds:g} s exceeded, in: {outcome.component or 'model'}"
+        case ResumedBefore():
+            return "resumed before: nothing was done now"
         case HostFailed():
             return f"the host failed: {outcome.part}, {short(outcome.reason)}"
         case Cancelled():
@@ -302,7 +305,7 @@ class _Rows:
         yield self._moment("budget", at, f"used up: {event.budget.replace('_', ' ')}")
 
     def _waits(self, at: float, event: ApprovalNeeded) -> Iterable[Row]:
-        asked = (f"{_named(call)}: {reason}" for call, reason in event.waiting)
+        asked = (f"{_named(each.call)}: {each.reason}" for each in event.waiting)
         self._approval = (at, ", ".join(asked))
         return ()
 

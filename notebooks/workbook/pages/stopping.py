@@ -132,6 +132,20 @@ class _ActsFirst(StageTools):
         return result
 
 
+def ignores_stops(stage: Stage, seconds: Mapping[str, float]) -> Stage:
+    """Give a stage tools that cannot be stopped, and take their seconds to answer."""
+    executor = _IgnoresStops(stage.project, stage.clock, seconds)
+    stage.host = replace(stage.host, executor=executor)
+    return stage
+
+
+class _IgnoresStops(StageTools):
+    async def execute(self, call: ToolCall) -> ToolResult:
+        with anyio.CancelScope(shield=True):
+            await self._clock.sleep(self._seconds.get(call.name, TOOL))
+        return self.project.run(call)
+
+
 @dataclass(frozen=True, slots=True)
 class Closed:
     """Whether a stream was closed, and how long after the stop its reader had ended, in seconds."""
