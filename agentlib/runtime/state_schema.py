@@ -48,7 +48,9 @@ SECONDS = {"type": "number", "minimum": 0, "maximum": MOST}
 # A sum of money, exact: a decimal number as its text.
 MONEY = {"type": "string", "maxLength": 128, "pattern": r"^[0-9]+(\.[0-9]+)?(E[+-]?[0-9]{1,2})?$"}
 # Its counters, and whether those of a cache stand apart from the input.
-USAGE = _row(*[{"anyOf": [COUNT, {"type": "null"}]}] * (len(fields(Usage)) - 1), {"type": "boolean"})
+USAGE = _row(
+    *[{"anyOf": [COUNT, {"type": "null"}]}] * (len(fields(Usage)) - 1), {"type": "boolean"}
+)
 CALL = _row(NAME, NAME, OBJECT)
 
 
