@@ -32,6 +32,7 @@ from agentlib.retry import (
     Transport,
     open_with_retry,
 )
+from agentlib.sse import DONE_EVENT
 from agentlib.stopwatch import CLOSING, Stopwatch
 from agentlib.vocabulary import Event
 
@@ -167,21 +168,21 @@ class StreamingModel:
             async for native in stream:
                 waits.alive = self._clock.now()
                 if native is not None:
-                    decision = reader.accept(native)
-                    if decision is not None:
-                        return decision
-                    if reader.is_meaningful(native):
+                    step = reader.step(native)
+                    if step.decision is not None:
+                        return step.decision
+                    if step.meaningful:
                         waits.progress = waits.alive
                         if reader.events == 1:
                             self._stopwatch.switch("streaming")
-                    if reader.trailing and waits.decided is None:
+                    if step.trailing and waits.decided is None:
                         waits.decided = waits.alive
-                elif self.provider.ends_at_done and getattr(stream, "done", False):
-                    break
+                    if native is DONE_EVENT and self.provider.ends_at_done:
+                        break
                 timer.move(waits.deadline)
-        if timer.expired and not reader.trailing:
+        if timer.expired and waits.decided is None:
             raise IdleTimeout(waits.expired(), check="completed")
-        decision = reader.end(done=getattr(stream, "done", False))
+        decision = reader.end()
         if decision is None:
             raise AssertionError("a stream that ended without a decision has failed")
         return decision

@@ -24,6 +24,7 @@ from agentlib.openai_bodies import bound_refusal, bound_sync_refusal, end_early
 from agentlib.retry import QUOTA_CODES, retry_after
 from agentlib.scrubbing import scrubbed
 from agentlib.sse import (
+    DONE_EVENT,
     MAX_EVENT_BYTES,
     EventStreamDecoder,
     EventStreamError,
@@ -108,8 +109,8 @@ class OpenAITransport:
 class SDKStream:
     """An acquired stream of the SDK: decoded native events, and None for bytes without one.
 
-    `done` is whether `[DONE]` came so far, `blank` whether all bytes so far were white space or
-    NUL, and `head` is the first of them, up to HEAD_BYTES.
+    `[DONE]` is an event, DONE_EVENT. `blank` is whether all bytes so far were white space or NUL,
+    and `head` is the first of them, up to HEAD_BYTES.
     """
 
     def __init__(
@@ -127,7 +128,6 @@ class SDKStream:
         self._ready: deque[ServerSentEvent] = deque()
         self._fault: EventStreamError | None = None
         self._started = False
-        self.done = False
         self.blank = True
         self.head = b""
 
@@ -164,8 +164,9 @@ class SDKStream:
         if not self._ready:
             return None
         event = self._ready.popleft()
-        self.done = self.done or event.done
-        if event.empty or event.done:
+        if event.done:
+            return DONE_EVENT
+        if event.empty:
             return None
         try:
             return _decoded(event, self._secret)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Never
+from typing import NamedTuple, Never
 
 from agentlib.assembly import Assembly, Decision, Limits
 from agentlib.conversation import Catalog
@@ -11,8 +11,22 @@ from agentlib.failures import ProtocolViolation, ResponseFailure
 from agentlib.jsonvalues import quote
 from agentlib.providers.fields import Native, TranslatorOptions, violation
 from agentlib.providers.registry import make_translator
-from agentlib.providers.translator import Filter, reported_usage
+from agentlib.providers.translator import reported_usage
+from agentlib.sse import DONE_EVENT
 from agentlib.vocabulary import Event
+
+
+class Step(NamedTuple):
+    """What one native event brought.
+
+    `decision` is what it released, if anything. `meaningful` is whether it shows that the response
+    goes on, which a keep-alive does not; `trailing` whether the response is decided by now, and
+    only its usage can still come.
+    """
+
+    decision: Decision | None
+    meaningful: bool
+    trailing: bool
 
 
 class ResponseReader:
@@ -49,13 +63,14 @@ class ResponseReader:
         """Take one native event, a decoded JSON object; return the decision if it releases one.
 
         Raises a ResponseFailure that carries the event's number, from 1. Events after the end of
-        the response, released or not, are counted as `unread` and change nothing.
+        the response, released or not, are counted as `unread` and change nothing. DONE_EVENT,
+        which stands for `[DONE]`, has no number.
         """
-        assembly = self.assembly
-        if assembly.state in ("released", "discarded"):
-            self.unread += 1
+        counts = native is not DONE_EVENT
+        if self.assembly.state in ("released", "discarded"):
+            self.unread += counts
             return None
-        self.events += 1
+        self.events += counts
         try:
             if type(native) is not dict and not isinstance(native, Mapping):
                 raise violation(f"expected a JSON object as event, saw {quote(native)}")
@@ -65,26 +80,20 @@ class ResponseReader:
         except RecursionError:
             self.discard(violation("the event nests too deep to be read"))
 
-    def is_meaningful(self, native: Native) -> bool:
-        """Say whether an event shows that the response goes on; a keep-alive does not."""
-        return self._translator.is_meaningful(native)
+    def step(self, native: Native) -> Step:
+        """Take one native event as `accept` does; return all that a driver has to know of it."""
+        decision = self.accept(native)
+        translator = self._translator
+        return Step(decision, translator.is_meaningful(native), translator.trailing)
 
-    @property
-    def trailing(self) -> bool:
-        """Whether the response is decided, and only its usage can still come."""
-        return self._translator.trailing
+    def end(self) -> Decision | None:
+        """Take the clean end of the stream; return the decision where this end releases it.
 
-    def end(self, *, done: bool = False) -> Decision | None:
-        """Say that the stream ended; return the decision where this clean end releases it.
-
-        `done` is whether it said `[DONE]`, which counts only for what is tolerated. Raises
-        StreamCut where the terminal event had not come.
+        Raises StreamCut where the terminal event had not come.
         """
         try:
             decision = None
             if self.assembly.state in ("new", "open"):
-                if done and isinstance(self._translator, Filter):
-                    self._take(self._translator.mark_done())
                 decision = self._take(self._translator.finish())
             self.assembly.end()
         except ResponseFailure as failure:

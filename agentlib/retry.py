@@ -26,7 +26,7 @@ T = TypeVar("T")
 class NativeStream(Protocol):
     """An acquired stream. It yields decoded native events; None where bytes came without one.
 
-    One may also have a `done`: whether `[DONE]` came so far.
+    `[DONE]` is an event of it, `agentlib.sse.DONE_EVENT`.
     """
 
     def __aiter__(self) -> AsyncIterator[Mapping[str, Any] | None]:

@@ -16,7 +16,8 @@ same events. Each byte is copied a fixed number of times, however small the chun
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from agentlib.errors import AgentlibError
@@ -27,6 +28,9 @@ from agentlib.jsonvalues import StrictJSONError, loads_unique, quote
 MAX_EVENT_BYTES = 16 * 1024 * 1024
 
 DONE = "[DONE]"
+# What stands for `[DONE]` in a stream of decoded events. It is known by identity: no server can
+# send it, whatever JSON it writes.
+DONE_EVENT: Mapping[str, Any] = MappingProxyType({"type": DONE})
 BOM = b"\xef\xbb\xbf"
 _SPACE = " \t\r\n"
 

@@ -25,6 +25,7 @@ from agentlib.attack.settings import Settings
 from agentlib.inspection.diagnoses import diagnose
 from agentlib.jsonvalues import thaw
 from agentlib.recordings.capture import Capture
+from agentlib.sse import DONE_EVENT
 from agentlib.stepper.hasty import HASTY
 
 pytest_plugins = ["agentlib.attack.pytest_plugin"]
@@ -106,7 +107,9 @@ def test_each_scenario_is_refused_by_the_check_that_it_names(api):
         try:
             for event in events_of(scenario, api):
                 reader.accept(event)
-            reader.end(done=scenario.done)
+            if scenario.done:
+                reader.accept(DONE_EVENT)
+            reader.end()
             seen = ""
         except ResponseFailure as failure:
             seen = failure.check

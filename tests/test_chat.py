@@ -416,9 +416,9 @@ def test_what_is_no_stream_of_this_api_is_no_empty_answer(form):
 
 def test_a_keep_alive_shows_nothing():
     reader = read("chat", one_call()).reader
-    assert not reader.is_meaningful({"id": "chat_1", "choices": []})
-    assert reader.is_meaningful(text("x"))
-    assert reader.is_meaningful(usage_chunk())
+    assert not reader.step({"id": "chat_1", "choices": []}).meaningful
+    assert reader.step(text("x")).meaningful
+    assert reader.step(usage_chunk()).meaningful
 
 
 # --------------------------------------------------------------------------------------- errors

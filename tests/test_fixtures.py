@@ -13,6 +13,7 @@ from agentlib.failures import ResponseFailure
 from agentlib.gate import CHECK_NAMES
 from agentlib.reader import ResponseReader
 from agentlib.recordings.capture import Capture
+from agentlib.sse import DONE_EVENT
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 STREAMS = sorted((FIXTURES / "streams").glob("*.sse"))
@@ -89,7 +90,9 @@ def decided(name):
     reader = ResponseReader(capture.provider, CATALOG, native=True)
     (response,) = capture.responses
     decisions = [reader.accept(event.data) for event in response.events]
-    return next(filter(None, [*decisions, reader.end(done=response.done_marker)]))
+    if response.done_marker:
+        reader.accept(DONE_EVENT)
+    return next(filter(None, [*decisions, reader.end()]))
 
 
 def test_the_same_response_is_told_in_three_dialects():

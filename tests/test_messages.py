@@ -79,9 +79,9 @@ def test_pings_and_unknown_kinds_are_progress_at_most():
     events = [e for event in one_tool() for e in (PING, event, unknown)]
     assert released("messages", events).calls == ONE
     reader = read("messages", one_tool()).reader
-    assert not reader.is_meaningful(PING)
-    assert not reader.is_meaningful(unknown)
-    assert reader.is_meaningful(message_start())
+    assert not reader.step(PING).meaningful
+    assert not reader.step(unknown).meaningful
+    assert reader.step(message_start()).meaningful
 
 
 def test_a_delta_of_an_unknown_kind_says_nothing():

@@ -8,6 +8,7 @@ from agentlib.errors import AgentlibError, UnknownProvider
 from agentlib.model import StreamingModel
 from agentlib.providers.fields import TranslatorOptions
 from agentlib.providers.registry import PROVIDERS, find_provider, make_translator
+from agentlib.sse import DONE_EVENT
 
 NAMES = tuple(PROVIDERS)
 
@@ -49,6 +50,28 @@ def test_each_row_encodes_the_same_history(name):
     assert 9 in request.values()
     assert "Hi." in str(request)
     assert all(tool.name in str(request["tools"]) for tool in TOOLS)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_done_is_an_event_that_has_no_number_and_shows_nothing(name):
+    reader = ResponseReader(name, TOOLS)
+    step = reader.step(DONE_EVENT)
+    assert (step.decision, step.meaningful, step.trailing) == (None, False, False)
+    assert (reader.events, reader.unread, reader.assembly.state) == (0, 0, "new")
+    # JSON that looks like it is an event as any other.
+    reader.step(dict(DONE_EVENT))
+    assert reader.events == 1
+
+
+def test_a_step_says_what_its_event_brought():
+    reader = ResponseReader("chat", TOOLS)
+    steps = [reader.step(event) for event in [*one_call(), DONE_EVENT]]
+    assert [step.meaningful for step in steps] == [True] * (len(steps) - 1) + [False]
+    assert steps[-1].trailing
+    assert not steps[0].trailing
+    reader = ResponseReader("messages", TOOLS)
+    steps = [reader.step(event) for event in one_tool()]
+    assert [step.decision is not None for step in steps] == [False] * (len(steps) - 1) + [True]
 
 
 def test_the_adapter_is_chosen_by_the_name_alone():

@@ -25,6 +25,7 @@ from agentlib.failures import (
 from agentlib.faultserver.server import Reply
 from agentlib.fixtures import capture
 from agentlib.scrubbing import REDACTED, scrubbed
+from agentlib.sse import DONE_EVENT
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("nothing_is_left")]
 READ = Reply.stream(capture("success_1_read"))
@@ -50,7 +51,11 @@ async def failure(server, kind, **options):
 
 
 def natives(name):
-    return [event.data for event in capture(name).events]
+    found = []
+    for response in capture(name).responses:
+        found += [event.data for event in response.events]
+        found += [DONE_EVENT] * response.done_marker
+    return found
 
 
 # ------------------------------------------------------------------------------ what is read

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from agentlib import Catalog, ResponseFailure, ResponseReader, ToolSpec
+from agentlib.sse import DONE_EVENT
 
 READ_FILE = ToolSpec.strings("read_file", "Read a file.", path="The file's path.")
 READ = ToolSpec.strings("read", "Read a page.", path="Its path.")
@@ -31,7 +32,9 @@ def read(provider, events, catalog=TOOLS, *, done=True, native=False, compat=(),
     try:
         for event in events:
             decision = reader.accept(event) or decision
-        decision = reader.end(done=done) or decision
+        if done:
+            reader.accept(DONE_EVENT)
+        decision = reader.end() or decision
     except ResponseFailure as failure:
         assert decision is None
         assert reader.assembly.decision is None

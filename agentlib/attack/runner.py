@@ -99,7 +99,7 @@ class _Campaign:
         if tool is None:
             reason = "no tool was named that requires no argument"
             return Result(scenario, self._settings.tools[0], "skipped", reason)
-        # Each stream is encoded once, by the provider: whether it can be is seen from its arguments.
+        # The provider encodes each stream once: whether it can be is seen from its arguments.
         reason = reason_not_for(self._targets[tool], (*scenario.calls, *scenario.restates))
         if reason:
             return Result(scenario, tool, "skipped", reason)

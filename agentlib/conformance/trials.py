@@ -25,6 +25,7 @@ from agentlib.conversation import Catalog, Usage
 from agentlib.providers.fields import TranslatorOptions
 from agentlib.providers.translator import Translator
 from agentlib.reader import ResponseReader
+from agentlib.sse import DONE_EVENT
 
 Released: TypeAlias = Iterable[Any] | None
 Verdict: TypeAlias = Literal["refused", "right", "unseen", "leaked"]
@@ -62,7 +63,9 @@ class ReaderAdapter:
 
     def end(self) -> Released:
         """Take the clean end."""
-        return self._calls(self._reader.end(done=self._done))
+        if self._done:
+            self._reader.accept(DONE_EVENT)
+        return self._calls(self._reader.end())
 
     def _calls(self, decision: Decision | None) -> Released:
         if decision is None:

@@ -9,6 +9,7 @@ from agentlib.decisions.reading import Seen
 from agentlib.failures import ProtocolViolation, ResponseFailure
 from agentlib.openai_transport import EVENT_STREAM, OpenAITransport, SDKStream
 from agentlib.openai_whole import MAX_BODY_BYTES, WholeReply
+from agentlib.sse import DONE_EVENT
 
 
 class WatchedTransport:
@@ -30,7 +31,6 @@ class WatchedStream:
     def __init__(self, stream: SDKStream, seen: Seen) -> None:
         self._stream = stream
         self._seen = seen
-        self.done = False
 
     def __aiter__(self) -> WatchedStream:
         """Return the stream itself: it can be read once."""
@@ -44,9 +44,8 @@ class WatchedStream:
             self._seen.fault = failure
             raise
         finally:
-            self.done = self._stream.done
             self._seen.blank, self._seen.head = self._stream.blank, self._stream.head
-        if native is not None:
+        if native is not None and native is not DONE_EVENT:
             self._seen.events += 1
             self._seen.finish_reason = _finish_reason(native) or self._seen.finish_reason
             # What finished before an error was not the whole reply.

@@ -18,6 +18,7 @@ from agentlib.inspection.observations import Seen
 from agentlib.providers.registry import PROVIDERS
 from agentlib.reader import ResponseReader
 from agentlib.recordings.events import CapturedResponse
+from agentlib.sse import DONE_EVENT
 
 PAGE = "notebooks/diagnoses.md"
 
@@ -346,7 +347,9 @@ def read_response(reader: ResponseReader, response: CapturedResponse) -> Respons
             reader.accept(event.data)
         if response.fault is not None:
             reader.fault(response.fault)
-        reader.end(done=response.done_marker)
+        if response.done_marker:
+            reader.accept(DONE_EVENT)
+        reader.end()
     except ResponseFailure as failure:
         return failure
     return None

@@ -8,6 +8,7 @@ from typing import Any
 from agentlib.providers.fields import Native
 from agentlib.providers.synthetic import LOCAL_RESPONSE, local_call, made_call, refuse_local
 from agentlib.providers.translator import Filter, Note, Translator
+from agentlib.sse import DONE_EVENT
 from agentlib.vocabulary import Event
 
 
@@ -74,10 +75,10 @@ class CallWithoutID(Filter):
 class DoneWithoutReason(Filter):
     """Takes `[DONE]` for the finish reason that never came."""
 
-    def mark_done(self) -> tuple[Event, ...]:
-        """Complete a response that has no finish reason; one that has one is left alone."""
-        if self.trailing:
-            return super().mark_done()
+    def translate(self, native: Native) -> tuple[Event, ...]:
+        """Translate the chunk; `[DONE]` completes a response that has no finish reason."""
+        if native is not DONE_EVENT or self.trailing:
+            return super().translate(native)
         self.note("done-without-reason: [DONE] came without a finish reason, and stands for one")
         stop = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
-        return (*self.inner.translate(stop), *super().mark_done())
+        return (*self.inner.translate(stop), *super().translate(native))

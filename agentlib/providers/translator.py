@@ -67,10 +67,6 @@ class Filter:
         """Return the neutral events that the clean end of the stream stands for."""
         return self.inner.finish()
 
-    def mark_done(self) -> tuple[Event, ...]:
-        """Return the neutral events that `[DONE]`, the stream's own end, stands for."""
-        return self.inner.mark_done() if isinstance(self.inner, Filter) else ()
-
     def is_meaningful(self, native: Native) -> bool:
         """Say whether an event shows that the response goes on; a keep-alive does not."""
         return self.inner.is_meaningful(native)

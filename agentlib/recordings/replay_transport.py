@@ -16,6 +16,7 @@ from agentlib.clock import Clock
 from agentlib.errors import OpenFailure
 from agentlib.failures import ProtocolViolation, StreamCut
 from agentlib.recordings.events import CapturedResponse
+from agentlib.sse import DONE_EVENT
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,7 @@ class ReplayStream:
         self._owner = owner
         self._read = 0
         self._open = True
-        self.done = False
+        self._done = False
 
     def __aiter__(self) -> ReplayStream:
         """Return the stream itself: it can be read once."""
@@ -102,9 +103,9 @@ class ReplayStream:
         await anyio.lowlevel.checkpoint()
         number = self._read + 1
         response = self._playback.response
-        if number > len(response.events) and response.done_marker and not self.done:
-            self.done = True
-            return None
+        if number > len(response.events) and response.done_marker and not self._done:
+            self._done = True
+            return DONE_EVENT
         pause = self._playback.pauses.get(number)
         if pause is not None:
             await self._clock.sleep(pause)

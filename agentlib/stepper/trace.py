@@ -27,6 +27,7 @@ from agentlib.providers.fields import Native
 from agentlib.providers.registry import find_provider
 from agentlib.reader import ResponseReader
 from agentlib.recordings.events import CapturedResponse
+from agentlib.sse import DONE_EVENT
 from agentlib.stepper.hasty import ActsAtItemDone, HastyAction
 from agentlib.stepper.labels import label
 from agentlib.vocabulary import (
@@ -242,7 +243,9 @@ class _Builder:
         try:
             if fault is not None:
                 self.reader.fault(fault)
-            decision = self.reader.end(done=self.response.done_marker)
+            if self.response.done_marker:
+                self.reader.accept(DONE_EVENT)
+            decision = self.reader.end()
         except ResponseFailure as failure:
             if self.failure is None:
                 self._fail(failure, last + 1)

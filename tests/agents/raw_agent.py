@@ -25,7 +25,7 @@ from agentlib import (
 )
 from agentlib.jsonvalues import FrozenObject
 from agentlib.providers.registry import find_provider
-from agentlib.sse import EventStreamDecoder, decode_event
+from agentlib.sse import DONE_EVENT, EventStreamDecoder, decode_event
 
 PATHS = {"responses": "/responses", "chat": "/chat/completions", "messages": "/messages"}
 RESET = {
@@ -54,7 +54,9 @@ class Gate:
         return self._take(self._reader.accept(event))
 
     def end(self, done):
-        return self._take(self._reader.end(done=done))
+        if done:
+            self._reader.accept(DONE_EVENT)
+        return self._take(self._reader.end())
 
     def _take(self, decision):
         if decision is None:
