@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from answers import assert_caught, assert_right
 
 from agentlib import ResponseFailure, ResponseReader
 from agentlib.attack.api import attack
@@ -106,8 +107,7 @@ def until_the_connection_ends(events, run):
 
 @pytest.mark.parametrize("answer", [by_the_reader, quietly, by_hand])
 def test_a_right_answer_is_right_however_it_is_written(answer):
-    verdict = exercise("16").check(answer)
-    assert verdict.passed, verdict.text
+    assert_right("16", answer)
 
 
 @pytest.mark.parametrize(
@@ -121,10 +121,7 @@ def test_a_right_answer_is_right_however_it_is_written(answer):
     ],
 )
 def test_a_wrong_answer_is_caught_where_it_is_wrong(answer, stream):
-    verdict = exercise("16").check(answer)
-    assert not verdict.passed
-    assert verdict.where.startswith(f"{stream}, ")
-    assert verdict.why
+    assert_caught("16", answer, f"{stream}, ")
 
 
 @pytest.mark.parametrize("answer", [by_the_reader, by_hand])

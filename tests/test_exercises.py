@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 import pytest
+from answers import assert_caught, assert_right
 
 from agentlib import ResponseFailure, ResponseReader
 from agentlib.fixtures import capture
@@ -298,9 +299,7 @@ RIGHT = {
     [pytest.param(n, each, id=each.__name__) for n, every in RIGHT.items() for each in every],
 )
 def test_a_right_answer_is_right_however_it_is_written(number, answer):
-    verdict = exercise(number).check(answer)
-
-    assert verdict.passed, verdict.text
+    assert_right(number, answer)
 
 
 # ---------------------------------------------------------------------------- wrong answers, caught
@@ -537,12 +536,7 @@ WRONG = {
     [pytest.param(n, each, id=each.__name__) for n, every in WRONG.items() for each in every],
 )
 def test_a_wrong_answer_is_caught_where_it_is_wrong(number, answer):
-    verdict = exercise(number).check(answer)
-    where, why = WRONG[number][answer]
-
-    assert not verdict.passed
-    assert verdict.where.startswith(where), verdict.text
-    assert why in verdict.why, verdict.text
+    assert_caught(number, answer, *WRONG[number][answer])
 
 
 # ------------------------------------------------------- broken code gets a verdict, never an error

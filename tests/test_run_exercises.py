@@ -5,6 +5,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 import pytest
+from answers import assert_caught, assert_right
 
 from agentlib.conversation import ToolResult
 from workbook.exercises.catalogue import exercise
@@ -104,8 +105,7 @@ WRONG = {
     ("number", "answer"), [(number, each) for number, every in RIGHT.items() for each in every]
 )
 def test_a_right_answer_is_right_however_it_is_written(number, answer):
-    verdict = exercise(number).check(answer)
-    assert verdict.passed, verdict.text
+    assert_right(number, answer)
 
 
 @pytest.mark.parametrize(
@@ -113,11 +113,7 @@ def test_a_right_answer_is_right_however_it_is_written(number, answer):
     list(itertools.chain(*([(n, each) for each in every] for n, every in WRONG.items()))),
 )
 def test_a_wrong_answer_is_caught_where_it_is_wrong(number, answer):
-    verdict = exercise(number).check(answer)
-    where, why = WRONG[number][answer]
-    assert not verdict.passed
-    assert verdict.where.startswith(where), verdict.text
-    assert why in verdict.why, verdict.text
+    assert_caught(number, answer, *WRONG[number][answer])
 
 
 # --------------------------------------------------------------------- 10, what may be claimed
@@ -167,8 +163,7 @@ def judge_but_for_edits_with_a_result(executions):
 
 @pytest.mark.parametrize("answer", [judge_from_the_end, judge_by_position])
 def test_a_right_judge_of_a_claim_is_right_however_it_is_written(answer):
-    verdict = exercise("10").check(answer)
-    assert verdict.passed, verdict.text
+    assert_right("10", answer)
 
 
 @pytest.mark.parametrize(
@@ -264,8 +259,7 @@ def claim_after_looking(journal, run, call_id, execute):
 
 @pytest.mark.parametrize("answer", [run_once_with_try, run_once_looks_first])
 def test_a_right_executor_is_right_however_it_is_written(answer):
-    verdict = exercise("11").check(answer)
-    assert verdict.passed, verdict.text
+    assert_right("11", answer)
 
 
 @pytest.mark.parametrize(

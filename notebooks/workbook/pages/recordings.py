@@ -1,4 +1,4 @@
-"""The authored recordings of chapter 15, by name, and the diagnoses of a capture."""
+"""The authored recordings of a server, each by its name, and the diagnoses of a capture."""
 
 from __future__ import annotations
 

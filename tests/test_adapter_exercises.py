@@ -1,8 +1,9 @@
-"""Exercises 07 and 08: no right answer is wrong, and what is wrong is caught where it is."""
+"""An adapter, and the next input: right answers pass, wrong ones are caught where they are."""
 
 import itertools
 
 import pytest
+from answers import assert_caught, assert_right
 
 from agentlib.assembly import Assembly
 from agentlib.conformance.contract import Trials
@@ -115,9 +116,7 @@ class WholeAdapter:
 @pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("answer", [ByMatch, ByTable, WholeAdapter])
 def test_a_right_adapter_is_right_however_it_is_written(answer):
-    verdict = exercise("07").check(answer)
-
-    assert verdict.passed, verdict.text
+    assert_right("07", answer)
 
 
 @pytest.mark.parametrize("answer", [ByMatch, ByTable, WholeAdapter])
@@ -200,12 +199,7 @@ WRONG_ADAPTERS = {
 @pytest.mark.exhaustive(keep=3)
 @pytest.mark.parametrize("answer", WRONG_ADAPTERS)
 def test_a_wrong_adapter_is_caught_where_it_is_wrong(answer):
-    verdict = exercise("07").check(answer)
-    where, why = WRONG_ADAPTERS[answer]
-
-    assert not verdict.passed
-    assert verdict.where.startswith(where), verdict.text
-    assert why in verdict.why, verdict.text
+    assert_caught("07", answer, *WRONG_ADAPTERS[answer])
 
 
 class NeverEnds(SmallTranslator):
@@ -282,9 +276,7 @@ def that_changes_its_input(turns):
 
 @pytest.mark.parametrize("answer", [in_one_list, as_a_generator, that_changes_its_input])
 def test_a_right_input_is_right_however_it_is_written(answer):
-    verdict = exercise("08").check(answer)
-
-    assert verdict.passed, verdict.text
+    assert_right("08", answer)
 
 
 # ------------------------------------------------------------------------ 08, wrong
@@ -370,12 +362,7 @@ WRONG_INPUTS = {
 
 @pytest.mark.parametrize("answer", WRONG_INPUTS)
 def test_a_wrong_input_is_caught_where_it_is_wrong(answer):
-    verdict = exercise("08").check(answer)
-    where, why = WRONG_INPUTS[answer]
-
-    assert not verdict.passed
-    assert verdict.where.startswith(where), verdict.text
-    assert why in verdict.why, verdict.text
+    assert_caught("08", answer, *WRONG_INPUTS[answer])
 
 
 @pytest.mark.parametrize(
