@@ -6,6 +6,7 @@
     ├── UnknownProvider          no adapter has this name
     ├── UnknownFlag              no tolerance of a server has this name
     ├── OpenFailure              no stream was acquired (may be retried)
+    │   └── NotConfigured        no request can be made here: no SDK, or no key
     ├── DecisionFailure          a decision client got no decision (`decisions.failures`)
     │   ├── DecisionParseError   the reply is no decision (its fault goes back to the model)
     │   ├── TransportError       no whole reply arrived (the same request is sent again)
@@ -76,3 +77,7 @@ class OpenFailure(AgentlibError):
         self.retry_after = retry_after
         self.retryable = retryable
         self.openings = 1
+
+
+class NotConfigured(OpenFailure):
+    """Raised when no request can be made here at all: no SDK, no key, or no client by them."""

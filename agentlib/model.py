@@ -23,6 +23,7 @@ from agentlib.errors import OpenFailure
 from agentlib.failures import CloseFailed, IdleTimeout, ObserverFailed, ResponseFailure
 from agentlib.providers.compat import check_flags
 from agentlib.providers.registry import find_provider
+from agentlib.providers.requests import bounded
 from agentlib.reader import ResponseReader
 from agentlib.retry import (
     CONSERVATIVE,
@@ -95,14 +96,27 @@ class StreamingModel:
         self._compat = check_flags(compat)
         self._stopwatch = stopwatch or Stopwatch(self._clock)
 
-    async def complete(self, history: Sequence[Entry], tools: Catalog) -> Decision:
+    async def complete(
+        self,
+        history: Sequence[Entry],
+        tools: Catalog,
+        *,
+        most_output_tokens: int | None = None,
+    ) -> Decision:
         """Return the decision of one response to `history`, with `tools` exposed.
 
-        Raises EncodingError where the request cannot carry them, OpenFailure where no stream was
+        The request asks for `most_output_tokens` at most, and never for more than usual. Raises
+        EncodingError where the request cannot carry them, OpenFailure where no stream was
         acquired, and a ResponseFailure where one was and gave no decision. In every case the
         stream is closed by then, and nothing was executed.
         """
-        request = self.provider.encode(self.model, history, tools, native=self.native)
+        request = self.provider.encode(
+            self.model,
+            history,
+            tools,
+            max_output_tokens=bounded(most_output_tokens),
+            native=self.native,
+        )
         return await self.ask(request, tools)
 
     async def ask(self, request: Mapping[str, Any], tools: Catalog) -> Decision:

@@ -17,7 +17,7 @@ from functools import cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from agentlib.errors import OpenFailure
+from agentlib.errors import NotConfigured, OpenFailure
 from agentlib.failures import IdleTimeout, ProtocolViolation, StreamCut
 from agentlib.jsonvalues import quote
 from agentlib.openai_bodies import bound_refusal, bound_sync_refusal, end_early
@@ -336,7 +336,7 @@ def _sdk() -> Any:
     try:
         import openai
     except ImportError as error:
-        raise OpenFailure(NO_SDK) from error
+        raise NotConfigured(NO_SDK) from error
     return openai
 
 
@@ -365,6 +365,6 @@ def _made(kind: Any, api_key: str | None, base_url: str | None, http_client: Any
     try:
         return kind(api_key=api_key, base_url=base_url, max_retries=0, http_client=http_client)
     except openai.OpenAIError as error:
-        raise OpenFailure("no key: set OPENAI_API_KEY, or hand one over") from error
+        raise NotConfigured("no key: set OPENAI_API_KEY, or hand one over") from error
     except Exception as error:
-        raise OpenFailure(f"no client could be made: {describe(error)}") from error
+        raise NotConfigured(f"no client could be made: {describe(error)}") from error

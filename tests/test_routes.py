@@ -8,8 +8,17 @@ import pytest
 from runs import ASKED, TOOLS, Script, says
 
 from agentlib.conversation import Usage
-from agentlib.errors import OpenFailure
-from agentlib.failures import StreamCut
+from agentlib.errors import NotConfigured, OpenFailure
+from agentlib.failures import (
+    CloseFailed,
+    GateRejected,
+    IdleTimeout,
+    LimitExceeded,
+    ObserverFailed,
+    ProtocolViolation,
+    ProviderStopped,
+    StreamCut,
+)
 from agentlib.faultserver.replies import Reply
 from agentlib.faultserver.server import LoopbackServer
 from agentlib.fixtures import capture, tools
@@ -18,7 +27,13 @@ from agentlib.openai_transport import OpenAITransport
 from agentlib.retry import RetryPolicy
 from agentlib.runtime.ledger import BudgetExceeded, Ledger, LedgerFailed
 from agentlib.runtime.limits import Prices
-from agentlib.runtime.routes import AccessDenied, Route, RoutedModel, UnmeteredRoute
+from agentlib.runtime.routes import (
+    AccessDenied,
+    Route,
+    RoutedModel,
+    UnmeteredRoute,
+    is_unreachable,
+)
 
 pytestmark = pytest.mark.anyio
 PRICES = Prices(input=1.0, cached=0.5, output=2.0)
@@ -54,6 +69,114 @@ async def test_an_opening_that_fails_moves_on_and_is_in_the_ledger_too(ledger):
     assert [row.route for row in ledger.rows()] == ["gateway", "direct"]
     assert ledger.rows()[0].cost == 0.0
     assert (await model.readiness()).state == "degraded"
+
+
+# What a gateway says for itself. None of it is a reason to go around it.
+REFUSALS = {
+    "no key": OpenFailure("no", status=401),
+    "budget": OpenFailure("no", status=402, code="budget_exceeded"),
+    "policy": OpenFailure("no", status=403),
+    "guardrail": OpenFailure("no", status=400, code="content_policy_violation"),
+    "not found": OpenFailure("no", status=404),
+    "too large": OpenFailure("no", status=413),
+    "not processable": OpenFailure("no", status=422),
+    "rate": OpenFailure("no", status=429, code="rate_limit_exceeded", retryable=True),
+    "quota": OpenFailure("no", status=429, code="insufficient_quota"),
+    "quota, as a failure": OpenFailure("no", status=503, code="insufficient_quota"),
+    "legal": OpenFailure("no", status=451),
+    "a failure of its own": OpenFailure("no", status=500, retryable=True),
+    "overloaded": OpenFailure("no", status=529, retryable=True),
+    "redirected": OpenFailure("no", status=302),
+    "no event stream": OpenFailure("no", status=200),
+    "never configured": NotConfigured("no key: set it"),
+}
+
+
+@pytest.mark.parametrize("failure", REFUSALS.values(), ids=REFUSALS)
+async def test_a_refusal_of_the_gateway_is_the_answer(ledger, failure):
+    direct = route("direct", says("Hi"))
+    model = RoutedModel([route("gateway", failure), direct], ledger, "ann", everyone)
+    with pytest.raises(OpenFailure) as caught:
+        await model.complete(ASKED, TOOLS)
+
+    assert caught.value is failure
+    assert direct.model.asked == []
+    assert [row.route for row in ledger.rows()] == ["gateway"]
+
+
+@pytest.mark.parametrize("status", range(400, 600))
+async def test_only_three_statuses_say_that_a_gateway_cannot_be_reached(status):
+    assert is_unreachable(OpenFailure("no", status=status)) is (status in {502, 503, 504})
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        OpenFailure("no connection", retryable=True),
+        OpenFailure("no stream was acquired within 600 s in all"),
+        OpenFailure("bad gateway", status=502, retryable=True),
+        OpenFailure("unavailable", status=503, retryable=True),
+        OpenFailure("timed out", status=504, retryable=True),
+    ],
+)
+async def test_a_gateway_that_cannot_be_reached_is_passed_by(ledger, failure):
+    routes = [route("gateway", failure), route("direct", says("Hi"))]
+    assert (await RoutedModel(routes, ledger, "ann", everyone).complete(ASKED, TOOLS)).text == "Hi"
+
+
+async def test_who_is_denied_the_gateway_is_denied(ledger):
+    direct = route("direct", says("Hi"))
+    model = RoutedModel([route("gateway"), direct], ledger, "ann", lambda _, name: name == "direct")
+    with pytest.raises(AccessDenied, match="may not use the route gateway"):
+        await model.complete(ASKED, TOOLS)
+    assert direct.model.asked == []
+
+
+async def test_a_gateway_that_cannot_be_metered_is_not_passed_by(ledger):
+    direct = route("direct", says("Hi"))
+    model = RoutedModel([route("gateway", prices=None), direct], ledger, "ann", everyone)
+    with pytest.raises(UnmeteredRoute):
+        await model.complete(ASKED, TOOLS)
+    assert direct.model.asked == []
+
+
+async def test_the_direct_route_is_under_the_same_limit(ledger):
+    ledger.limit = route("x").reservation() / 2
+    cheap = route("gateway", OpenFailure("down"), prices=Prices(0, 0, 0))
+    direct = route("direct", says("Hi"))
+    with pytest.raises(BudgetExceeded):
+        await RoutedModel([cheap, direct], ledger, "ann", everyone).complete(ASKED, TOOLS)
+    assert direct.model.asked == []
+
+
+INTERRUPTED = [StreamCut, IdleTimeout, ProtocolViolation, LimitExceeded, ObserverFailed]
+ENDED = [GateRejected, ProviderStopped, CloseFailed]
+
+
+@pytest.mark.parametrize("kind", [*INTERRUPTED, *ENDED])
+async def test_an_interrupted_stream_costs_what_was_reserved(ledger, kind):
+    failure = kind("no", check="completed", usage=Usage(120, 0, 1, 0))
+    with pytest.raises(kind):
+        await RoutedModel([route("gateway", failure)], ledger, "ann", everyone).complete(
+            ASKED, TOOLS
+        )
+    (row,) = ledger.rows()
+    assert row.cost == (None if kind in INTERRUPTED else PRICES.cost(failure.usage))
+
+
+@pytest.mark.parametrize(("most", "asked"), [(None, 1000), (10, 10), (1000, 1000), (5000, 1000)])
+async def test_a_route_asks_for_no_more_than_it_has_reserved(ledger, most, asked):
+    bounds = []
+
+    class Bounded(Script):
+        async def complete(self, history, tools, *, most_output_tokens=None):
+            bounds.append(most_output_tokens)
+            return await super().complete(history, tools)
+
+    only = Route("gateway", Bounded(says("Hi")), "m", PRICES, 1000, 1000)
+    model = RoutedModel([only], ledger, "ann", everyone)
+    await model.complete(ASKED, TOOLS, most_output_tokens=most)
+    assert bounds == [asked]
 
 
 async def test_a_stream_that_was_acquired_never_falls_back(ledger):

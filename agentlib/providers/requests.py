@@ -12,8 +12,16 @@ from agentlib.jsonvalues import dumps, quote
 
 # Two thousand tokens hold an answer and a patch; the bill of a runaway stays small.
 MAX_OUTPUT_TOKENS = 2048
+
 # The form of a function's name that OpenAI's and Anthropic's API references both give.
 TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+
+
+def bounded(most_output_tokens: int | None) -> int:
+    """Return how many output tokens to ask for, where so many are allowed; None is no bound."""
+    if most_output_tokens is None:
+        return MAX_OUTPUT_TOKENS
+    return min(MAX_OUTPUT_TOKENS, most_output_tokens)
 
 
 def argument_text(call: ToolCall | RejectedCall) -> str:

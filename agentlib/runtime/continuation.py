@@ -15,6 +15,7 @@ from agentlib.assembly import Decision
 from agentlib.conversation import Catalog, Entry, ToolResult
 from agentlib.errors import EncodingError, OpenFailure
 from agentlib.model import StreamingModel
+from agentlib.providers.requests import bounded
 from agentlib.providers.responses_request import encode_continuation
 from agentlib.providers.synthetic import is_local
 
@@ -45,24 +46,31 @@ class ContinuingModel:
         self.fallbacks = 0
         self._model = model
 
-    async def complete(self, history: Sequence[Entry], tools: Catalog) -> Decision:
+    async def complete(
+        self,
+        history: Sequence[Entry],
+        tools: Catalog,
+        *,
+        most_output_tokens: int | None = None,
+    ) -> Decision:
         """Return the decision of one response to `history`, with `tools` exposed.
 
-        Raises as `StreamingModel.complete` does.
+        It is bounded, and raises, as `StreamingModel.complete` does.
         """
+        most = bounded(most_output_tokens)
         cursor = self.cursor
         if cursor is not None and _continues(history, cursor):
             try:
-                return await self._ask(history, tools, cursor)
+                return await self._ask(history, tools, cursor, most)
             except OpenFailure as failure:
                 if not is_forgotten(failure):
                     raise
                 self.cursor = None
                 self.fallbacks += 1
-        return await self._ask(history, tools, None)
+        return await self._ask(history, tools, None, most)
 
     async def _ask(
-        self, history: Sequence[Entry], tools: Catalog, cursor: Cursor | None
+        self, history: Sequence[Entry], tools: Catalog, cursor: Cursor | None, most: int
     ) -> Decision:
         request = encode_continuation(
             self._model.model,
@@ -70,6 +78,7 @@ class ContinuingModel:
             tools,
             known=len(cursor.known) if cursor is not None else 0,
             response_id=cursor.response_id if cursor is not None else "",
+            max_output_tokens=most,
             native=self._model.native,
         )
         decision = await self._model.ask(request, tools)

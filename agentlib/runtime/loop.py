@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import anyio
 
 from agentlib.assembly import Decision
 from agentlib.clock import Clock, LoopClock
-from agentlib.conversation import Catalog, Entry, Message, ToolCall, ToolResult, user
+from agentlib.conversation import Entry, Message, ToolCall, ToolResult, user
 from agentlib.errors import AgentlibError, EncodingError, OpenFailure
 from agentlib.failures import ResponseFailure
 from agentlib.jsonvalues import dumps, thaw, visible
@@ -36,6 +36,7 @@ from agentlib.runtime.events import (
 from agentlib.runtime.host import Host
 from agentlib.runtime.journal import claim_resumption
 from agentlib.runtime.limits import Budget, RepairReason, RunLimits, billed
+from agentlib.runtime.models import Model, complete
 from agentlib.runtime.outcomes import (
     Cancelled,
     DeadlineExceeded,
@@ -69,14 +70,6 @@ from agentlib.stopwatch import Stopwatch
 NEVER = float("inf")
 CUT = "Your response reached its output limit and was discarded. Answer again, shorter."
 DISCARDED = "Your response was discarded, and nothing of it was executed: {}."
-
-
-class Model(Protocol):
-    """All that the loop knows of a provider."""
-
-    async def complete(self, history: Sequence[Entry], tools: Catalog) -> Decision:
-        """Return one whole decision. Raises OpenFailure or a ResponseFailure."""
-        ...
 
 
 class Run:
@@ -195,7 +188,12 @@ class Run:
             decision = await self._decide(seconds)
         except (OpenFailure, EncodingError, ResponseFailure) as failure:
             return self._failed(failure)
+        except BaseException:
+            # Nobody says what a turn used that was interrupted, and it was not nothing.
+            account.charge(None, self._limits)
+            raise
         if decision is None:
+            account.charge(None, self._limits)
             return self._late("turn_deadline", seconds)
         decision = renumbered(decision, self.state.history)
         account.charge(decision.usage, self._limits)
@@ -203,10 +201,11 @@ class Run:
         return await self._act(decision) if decision.calls else self._answer(decision)
 
     async def _decide(self, seconds: float | None) -> Decision | None:
+        account = self.state.account
         decision: Decision | None = None
         with self._clock.timer(NEVER if seconds is None else self._clock.now() + seconds):
-            history = tuple(self.state.history)
-            decision = await wait_for(MODEL, self._model.complete, history, self._host.tools)
+            history, most = tuple(self.state.history), account.most_output_tokens(self._limits)
+            decision = await wait_for(MODEL, complete, self._model, history, self._host.tools, most)
         return decision  # noqa: RET504 - a timer may have ended the `with` before it was set
 
     async def _act(self, decision: Decision) -> Outcome | None:

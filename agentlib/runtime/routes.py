@@ -2,8 +2,10 @@
 
 A fallback is tempting where the gateway is down, and it is where access checks and accounting
 get lost. Here both routes pass the same check and are metered by the same ledger, and a route
-that cannot be metered is refused unless the caller says otherwise. Only an opening that failed
-moves on to the next route: once a stream was acquired, its failure is the answer.
+that cannot be metered is refused unless the caller says otherwise. Only a gateway that cannot be
+reached moves on to the next route. What it answers is the answer, a refusal above all: access,
+budgets, quotas and guardrails are why there is a gateway. So is the failure of a stream that was
+acquired.
 """
 
 from __future__ import annotations
@@ -11,17 +13,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, TypeAlias
 
 import anyio
 import anyio.to_thread
 
 from agentlib.assembly import Decision
 from agentlib.conversation import Catalog, Entry, Usage
-from agentlib.errors import AgentlibError, OpenFailure
+from agentlib.errors import AgentlibError, NotConfigured, OpenFailure
 from agentlib.failures import ResponseFailure
+from agentlib.retry import QUOTA_CODES
 from agentlib.runtime.ledger import Ledger, LedgerFailed
 from agentlib.runtime.limits import Prices, billed
+from agentlib.runtime.models import Model, complete
+
+# RFC 9110: what a proxy answers for a server behind it that is down, or that it cannot reach. Any
+# other status is the word of the gateway itself.
+UNREACHABLE = frozenset({502, 503, 504})
 
 State: TypeAlias = Literal["ready", "degraded", "unready"]
 
@@ -32,14 +40,6 @@ class AccessDenied(AgentlibError):
 
 class UnmeteredRoute(AgentlibError):
     """Raised when a route has no prices, so that what it costs could not be accounted for."""
-
-
-class Model(Protocol):
-    """What stands behind a route."""
-
-    async def complete(self, history: Sequence[Entry], tools: Catalog) -> Decision:
-        """Return one whole decision. Raises OpenFailure or a ResponseFailure."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,12 @@ class Route:
             return Decimal(0)
         return self.prices.most(self.most_input_tokens, self.most_output_tokens)
 
+    def bounded(self, most_output_tokens: int | None) -> int:
+        """Return how many output tokens one request may ask for: no more than are reserved."""
+        if most_output_tokens is None:
+            return self.most_output_tokens
+        return min(most_output_tokens, self.most_output_tokens)
+
     def cost(self, usage: Usage | None) -> Decimal | None:
         """Return what `usage` costs here, None where it cannot be told."""
         if self.prices is None or usage is None:
@@ -76,6 +82,17 @@ class Readiness:
     state: State
     route: str | None
     accounting: str
+
+
+def is_unreachable(failure: OpenFailure) -> bool:
+    """Say whether an opening failed since nobody answered, or a proxy in the gateway's place.
+
+    An answer that gives a quota as its reason is the gateway's own, whatever its status. Who has
+    no key for the gateway has not found out whether it can be reached.
+    """
+    if isinstance(failure, NotConfigured) or failure.code in QUOTA_CODES:
+        return False
+    return failure.status is None or failure.status in UNREACHABLE
 
 
 class RoutedModel:
@@ -100,17 +117,26 @@ class RoutedModel:
         self._access = access
         self._allow_unmetered = allow_unmetered
 
-    async def complete(self, history: Sequence[Entry], tools: Catalog) -> Decision:
-        """Return the decision of the first route that opens.
+    async def complete(
+        self,
+        history: Sequence[Entry],
+        tools: Catalog,
+        *,
+        most_output_tokens: int | None = None,
+    ) -> Decision:
+        """Return the decision of the first route that can be reached.
 
-        Raises the last route's failure, OpenFailure, AccessDenied, UnmeteredRoute, BudgetExceeded
-        or LedgerFailed, where none did; a ResponseFailure of an acquired stream is never retried.
+        A request asks for `most_output_tokens` at most, and for what its route reserves. Raises
+        the failure of the route that answered, or of the last one: OpenFailure, AccessDenied,
+        UnmeteredRoute, BudgetExceeded, LedgerFailed, or a ResponseFailure.
         """
-        failure: AgentlibError = OpenFailure("there is no route")
+        failure = OpenFailure("there is no route")
         for route in self._routes:
             try:
-                return await self._by(route, history, tools)
-            except (OpenFailure, AccessDenied, UnmeteredRoute) as error:
+                return await self._by(route, history, tools, most_output_tokens)
+            except OpenFailure as error:
+                if not is_unreachable(error):
+                    raise
                 failure = error
         raise failure
 
@@ -127,7 +153,9 @@ class RoutedModel:
         direct = last is not None and last != self._routes[0].name
         return Readiness("degraded" if direct else "ready", last, "ok")
 
-    async def _by(self, route: Route, history: Sequence[Entry], tools: Catalog) -> Decision:
+    async def _by(
+        self, route: Route, history: Sequence[Entry], tools: Catalog, most: int | None
+    ) -> Decision:
         if not self._access(self._who, route.name):
             raise AccessDenied(f"{self._who} may not use the route {route.name}")
         if route.prices is None and not self._allow_unmetered:
@@ -136,7 +164,7 @@ class RoutedModel:
             self._ledger.reserve, self._who, route.name, route.model_name, route.reservation()
         )
         try:
-            decision = await route.model.complete(history, tools)
+            decision = await complete(route.model, history, tools, route.bounded(most))
         except OpenFailure as error:
             await self._settle(number, f"not opened: {error.reason}", Decimal(0), None)
             raise
