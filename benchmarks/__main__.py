@@ -23,7 +23,7 @@ from typing import Any
 
 from benchmarks.figures import WIDTHS, Unmeasured, row
 
-NAMES = ("imports", "assembly", "traces", "stepper", "book", "install")
+NAMES = ("imports", "assembly", "inspection", "traces", "stepper", "book", "install")
 KEPT = Path(__file__).resolve().parents[1] / "artifacts" / "benchmarks.json"
 
 

@@ -137,6 +137,28 @@ def test_the_command_says_what_it_found_and_what_to_do(capsys):
     assert "diagnosis" not in capsys.readouterr().out
 
 
+CAPTURES = [Capture.load(path) for path in [*AUTHORED, *STREAMS]]
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.data())
+def test_what_is_released_is_asked_for_all_that_it_can_have(data):
+    """However events are lost, doubled or moved: no row that is not asked would see anything."""
+    capture = data.draw(st.sampled_from(CAPTURES))
+    events = [event.data for response in capture.responses for event in response.events]
+    for _ in range(data.draw(st.integers(0, 3))):
+        place = data.draw(st.integers(0, len(events)))
+        moved = data.draw(st.sampled_from([[], events[:1], events[-1:], events[place : place + 1]]))
+        events = [*events[:place], *moved, *events[place + data.draw(st.integers(0, 1)) :]]
+    changed = Capture.from_events(events, provider=capture.provider)
+    compat = data.draw(st.sampled_from([[], *([flag] for flag in FLAGS), [*FLAGS]]))
+    asked = names(changed, compat=compat)
+    with pytest.MonkeyPatch.context() as patch:
+        rows = [row._replace(released=True) for row in DIAGNOSES.values()]
+        patch.setattr("agentlib.inspection.diagnoses._TABLE", rows)
+        assert names(changed, compat=compat) == asked
+
+
 FIELDS = (
     *("type", "delta", "index", "id", "item", "item_id", "output_index", "output", "response"),
     *("choices", "tool_calls", "function", "arguments", "name", "usage", "error", "message"),

@@ -263,6 +263,44 @@ def test_any_text_in_any_fragments_is_masked_as_it_is_when_it_is_whole(words, cu
     assert "".join(each["delta"] for each in fragments) == done["text"] == Redactor().text(text)
 
 
+PLACES = st.sampled_from(
+    [
+        *("type", "id", "name", "value", "token", "headers", "server_url", "delta", "arguments"),
+        *("input", "parameters", "api_key", "x-Secret", "input_tokens", "content", "index", KEY),
+    ]
+)
+ANY_TEXT = st.sampled_from(
+    [
+        *("", "x", KEY, KEY[:9], KEY[9:], "api_key", "cookie", "\\u0073" + KEY[1:], "é", "headers"),
+        *("Bearer " + KEY[3:], "http://u:p@h/?q=1", "abcdefgh12345678ijkl"),
+    ]
+)
+ANY_VALUE = st.recursive(
+    ANY_TEXT | st.integers(0, 2) | st.none(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(PLACES, inner, max_size=3),
+    max_leaves=8,
+)
+ANY_LINE = st.sampled_from(["", ": c", f": {KEY}", "api_key: x", "id: 1", "cookie: a=b", "odd"])
+
+
+@settings(deadline=None, max_examples=400)
+@given(
+    st.lists(st.tuples(ANY_LINE, st.dictionaries(PLACES, ANY_VALUE, max_size=4)), max_size=4),
+    st.booleans(),
+)
+def test_what_is_passed_over_at_a_glance_has_no_secret(pairs, ascii_only):
+    """A body is searched quickly first; where that finds nothing, the whole way finds nothing."""
+    source = "".join(
+        f"{line}\n\ndata: {json.dumps(event, ensure_ascii=ascii_only)}\n\n" for line, event in pairs
+    ).encode()
+    quick, whole = Redactor(), Redactor()
+    body = quick.body(source, "sse", [event for _, event in pairs])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Redactor, "_is_suspect", lambda *_: True)
+        assert whole.body(source, "sse", [event for _, event in pairs]) == body
+    assert whole.note == quick.note
+
+
 # ------------------------------------------------------------- what redaction must never change
 
 STREAMS = sorted((FIXTURES / "streams").glob("*.sse"))

@@ -1,14 +1,13 @@
-"""The detectors of the diagnoses: each looks at one response, and says what it sees or None.
+"""The detectors of the diagnoses: each looks at one response, and returns what it sees or None.
 
 A detector is a pure function of what was seen. It looks for the one thing that it is named for,
-so that a healthy stream meets none of them, and says it in a few words for a reader.
+so that a healthy stream meets none of them, and describes it in a few words for a reader.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
-from itertools import pairwise
+from collections.abc import Iterable, Iterator
 
 from agentlib.inspection.observations import Native, Seen, objects, record, text, whole
 from agentlib.jsonvalues import StrictJSONError, join_surrogates, quote, same_text, strict_loads
@@ -47,15 +46,15 @@ def broken_event(seen: Seen) -> Sight:
 
 
 def keep_alives_only(seen: Seen) -> Sight:
-    """The connection was held open, and nothing was said."""
-    said = [e for e in seen.events if text(e.get("type")) not in KEEP_ALIVES]
-    if said or seen.response.fault is not None:
+    """The connection was held open, and nothing else came."""
+    others = (e for e in seen.events if text(e.get("type")) not in KEEP_ALIVES)
+    if any(True for _ in others) or seen.response.fault is not None:
         return None
     return f"{plural(len(seen.events), 'event')}, and none says anything"
 
 
 def error_in_the_stream(seen: Seen) -> Sight:
-    """An error came as an event, after the status had said that all is well."""
+    """An error came as an event, after a status of success."""
     if not seen.errors:
         return None
     error = seen.errors[0]
@@ -64,30 +63,30 @@ def error_in_the_stream(seen: Seen) -> Sight:
 
 def failed_midway(seen: Seen) -> Sight:
     """The provider itself gave up."""
-    if not any(seen.of_kind("response.failed")):
+    if not seen.of_kind("response.failed"):
         return None
-    said = (record(body.get("error")) for body in seen.bodies)
-    error: Native = next((each for each in said if each), {})
+    errors = (record(body.get("error")) for body in seen.bodies)
+    error: Native = next((each for each in errors if each), {})
     return f"response.failed: {quote(error.get('message') or error.get('code') or 'no reason')}"
 
 
 def stopped_short(seen: Seen) -> Sight:
     """The model was stopped before it was done."""
-    short = seen.stop in SHORT or any(seen.of_kind("response.incomplete"))
+    short = seen.stop in SHORT or bool(seen.of_kind("response.incomplete"))
     return f"it stopped for {quote(seen.stop or 'no reason')}" if short else None
 
 
 def cut_stream(seen: Seen) -> Sight:
-    """The connection ended in the middle: no word of the provider ends the response."""
-    told = seen.has_ended or seen.response.done_marker or seen.errors or seen.response.fault
-    if told or glued_responses(seen) is not None or keep_alives_only(seen) is not None:
+    """The connection ended in the middle: no event of the provider ends the response."""
+    ended = seen.has_ended or seen.response.done_marker or seen.errors or seen.response.fault
+    if ended or glued_responses(seen) is not None or keep_alives_only(seen) is not None:
         return None
     return f"it ends after event {len(seen.events)}, and none of them is its end"
 
 
 def glued_responses(seen: Seen) -> Sight:
     """A second response begins inside the first."""
-    openings = sum(1 for _ in seen.of_kind("response.created", "message_start"))
+    openings = len(seen.of_kind("response.created", "message_start"))
     if openings > 1:
         return f"it opens {openings} times"
     return CUT_BY_NEXT if CUT_BY_NEXT in seen.response.notes else None
@@ -100,11 +99,11 @@ def sent_after_the_end(seen: Seen) -> Sight:
     return f"{plural(seen.unread, 'event')} after the end"
 
 
-# ------------------------------------------------------------------------- how the API is spoken
+# ----------------------------------------------------------------- how the server keeps to its API
 
 
 def missing_opening(seen: Seen) -> Sight:
-    """It never says that a response opens, or which."""
+    """No event opens the response, or names it."""
     if seen.errors or not seen.events or not any(_meant(seen)):
         return None
     if seen.is_chat:
@@ -208,54 +207,74 @@ def duplicate_call_id(seen: Seen) -> Sight:
 
 
 def missing_finish_reason(seen: Seen) -> Sight:
-    """It says [DONE] without a reason."""
+    """It ends with [DONE], without a reason."""
     ended = seen.is_chat and seen.response.done_marker and not seen.stop and not seen.errors
     return "it says [DONE], and no chunk has a finish reason" if ended and seen.choices else None
 
 
 def usage_missing(seen: Seen) -> Sight:
-    """It ends well, and does not say what it cost."""
+    """It ends well, and does not report what it cost."""
     if not seen.has_ended or seen.errors or (seen.failure and not seen.is_chat):
         return None
-    told = [event.get("usage") for event in seen.events]
-    told += [body.get("usage") for body in seen.bodies]
-    told += [record(event.get("message")).get("usage") for event in seen.events]
-    told += [record(event.get("x_groq")).get("usage") for event in seen.events]
-    told += [choice.get("usage") for choice in seen.choices]
-    return None if any(record(usage) for usage in told) else "no event reports what was billed"
+    found = any(record(usage) for usage in _usages(seen))
+    return None if found else "no event reports what was billed"
+
+
+def _usages(seen: Seen) -> Iterator[object]:
+    # From the end, where it stands nearly always: then no more of a long stream is looked at.
+    for body in reversed(seen.bodies):
+        yield body.get("usage")
+    for event in reversed(seen.events):
+        yield event.get("usage")
+    for owner in ("message", "x_groq"):
+        yield from (record(event[owner]).get("usage") for event in seen.events if owner in event)
+    yield from (choice.get("usage") for choice in seen.choices)
 
 
 def cumulative_usage(seen: Seen) -> Sight:
     """Every chunk reports the usage so far, and only the last one counts."""
+    if not seen.is_chat:
+        return None
     count = sum(1 for event in seen.events if record(event.get("usage")))
-    return f"{count} chunks report it" if seen.is_chat and count > 1 else None
+    return f"{count} chunks report it" if count > 1 else None
 
 
 def cumulative_deltas(seen: Seen) -> Sight:
     """Each delta repeats all of the text so far."""
-    said = [text(record(choice.get("delta")).get("content")) for choice in seen.choices]
-    said += [text(record(e.get("delta")).get("text")) for e in seen.of_kind("content_block_delta")]
-    said += [text(event.get("delta")) for event in seen.of_kind("response.output_text.delta")]
-    said = [each for each in said if each]
-    grows = all(b.startswith(a) and len(b) > len(a) for a, b in pairwise(said))
-    if len(said) < 3 or not grows or len(said[-1]) < _LONG_TEXT:
+    count, before = 0, ""
+    for delta in filter(None, _text_deltas(seen)):
+        # A healthy stream is left at its second delta.
+        if count and not (delta.startswith(before) and len(delta) > len(before)):
+            return None
+        count, before = count + 1, delta
+    if count < 3 or len(before) < _LONG_TEXT:
         return None
-    return f"{len(said)} deltas, each of which begins with the one before"
+    return f"{count} deltas, each of which begins with the one before"
+
+
+def _text_deltas(seen: Seen) -> Iterator[str]:
+    for choice in seen.choices:
+        yield text(record(choice.get("delta")).get("content"))
+    for event in seen.of_kind("content_block_delta"):
+        yield text(record(event.get("delta")).get("text"))
+    for event in seen.of_kind("response.output_text.delta"):
+        yield text(event.get("delta"))
 
 
 def no_deltas(seen: Seen) -> Sight:
-    """What it says comes whole, and never in fragments."""
+    """Its text or its arguments come whole, and never in fragments."""
     if seen.is_chat:
         complete = [c for c in seen.choices if record(c.get("message")) and not c.get("delta")]
         return "a choice has a message and no delta" if complete else None
     if seen.is_messages:
         starts = (record(event.get("message")) for event in seen.of_kind("message_start"))
         return "message_start holds the content" if any(m.get("content") for m in starts) else None
-    streamed = {piece.key for piece in seen.pieces if not piece.restated}
-    at_once = [p.key for p in seen.pieces if p.restated and p.text and p.key not in streamed]
-    if not at_once:
+    streamed = seen.streamed_keys
+    whole_ones = (p.key for p in seen.restated if p.text and p.key not in streamed)
+    key = next(whole_ones, None)
+    if key is None:
         return None
-    where, part = at_once[0]
+    where, part = key
     what = "arguments" if part == "arguments" else "text"
     return f"the {what} of item {where} came whole"
 
@@ -263,13 +282,13 @@ def no_deltas(seen: Seen) -> Sight:
 def nothing_restated(seen: Seen) -> Sight:
     """Its last event, which should restate everything, restates nothing."""
     ends = [record(event.get("response")) for event in seen.of_kind("response.completed")]
-    begun = any(seen.of_kind("response.output_item.added", "response.output_item.done"))
+    begun = seen.of_kind("response.output_item.added", "response.output_item.done")
     empty = begun and ends and not objects(ends[-1].get("output"))
     return "response.completed has no output" if empty else None
 
 
 def corrected_by_done(seen: Seen) -> Sight:
-    """What restates the deltas says something else."""
+    """What restates the deltas is another text."""
     if not seen.is_responses:
         return None
     streamed: defaultdict[tuple[object, ...], list[str]] = defaultdict(list)
@@ -283,7 +302,7 @@ def corrected_by_done(seen: Seen) -> Sight:
     return None
 
 
-# --------------------------------------------------------------------------- what the calls say
+# ---------------------------------------------------------------------------- what is in the calls
 
 
 def arguments_as_object(seen: Seen) -> Sight:

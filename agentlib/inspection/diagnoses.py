@@ -1,9 +1,22 @@
 """Diagnoses: what kind of server sends a stream like this one, and what to do about it.
 
-The gate says which check failed. A diagnosis says what that usually means: it has a stable name,
+The gate finds which check failed. A diagnosis names what that usually means: it has a stable name,
 a place on the page `notebooks/diagnoses.md`, and an authored stream that shows it. A stream may
 have several, and a healthy one has none. One that was released may have some as well: what they
 name costs something, such as not knowing what was billed.
+
+To add one:
+
+1. Write its detector in `detectors.py`: a function of `Seen` that returns what it sees in a few
+   words, or None. What several detectors look at stands once, in `observations.py`.
+2. Add its row to the table below, where a reader should meet it: `released=True` where a response
+   that was released may show it, and its name in `_HARMLESS` where it refuses nothing.
+3. Author `fixtures/diagnoses/NAME.sse`, the smallest stream that has this one diagnosis and no
+   other; its first line is `: authored fixture`, and what it shows.
+4. Write the page again: `python -m agentlib.inspection.page > notebooks/diagnoses.md`.
+
+`tests/test_diagnoses.py` finds it in the table: nothing is to be added there, unless it is released
+(RELEASED), or a stream of the book shows it (OF_STREAMS).
 """
 
 from __future__ import annotations
@@ -27,8 +40,8 @@ class Diagnosis(NamedTuple):
     """One kind of server, or of accident: what it does, who does it, and what to do.
 
     `flag` is the `--compat` name that reads it all the same, "" where none does. `find` returns
-    what it sees in a response, in a few words, or None. `last` rows count only where no other
-    row says why a response was refused.
+    what it sees in a response, in a few words, or None. `released` rows are asked of a response
+    that was released too. `last` rows count only where no other row explains a refusal.
     """
 
     name: str
@@ -37,11 +50,12 @@ class Diagnosis(NamedTuple):
     to_do: str
     find: Callable[[Seen], str | None]
     flag: str = ""
+    released: bool = False
     last: bool = False
 
     @property
     def anchor(self) -> str:
-        """Where the page tells more."""
+        """Where it stands on the page."""
         return f"{PAGE}#{self.name}"
 
 
@@ -143,6 +157,7 @@ _TABLE = (
         "A gateway that appends its own events, or servers that report usage late.",
         "nothing: what follows the end is never read; ask its operator if a call is among it",
         found.sent_after_the_end,
+        released=True,
     ),
     Diagnosis(
         "missing-opening",
@@ -168,6 +183,7 @@ _TABLE = (
         "A server that copies the API and streams one call at a time, each at index 0.",
         "tell calls apart by their call IDs, never by the index; report it to its operator",
         found.index_always_zero,
+        released=True,
     ),
     Diagnosis(
         "call-without-id",
@@ -216,6 +232,7 @@ _TABLE = (
         "for arguments.",
         "nothing is wrong, and nothing can be shown early; expect a long silence first",
         found.no_deltas,
+        released=True,
     ),
     Diagnosis(
         "cumulative-deltas",
@@ -223,6 +240,7 @@ _TABLE = (
         "A server that sends the text so far instead of what is new.",
         "append nothing: ask its operator for true deltas, or take the last one alone",
         found.cumulative_deltas,
+        released=True,
     ),
     Diagnosis(
         "usage-missing",
@@ -231,6 +249,7 @@ _TABLE = (
         "gateways that drop it.",
         "ask for it in the request; until then no budget can count this response",
         found.usage_missing,
+        released=True,
     ),
     Diagnosis(
         "cumulative-usage",
@@ -238,6 +257,7 @@ _TABLE = (
         "Servers such as Perplexity's and xAI's, which report the usage so far each time.",
         "take the last report; adding them up counts the same tokens many times",
         found.cumulative_usage,
+        released=True,
     ),
     Diagnosis(
         "arguments-as-object",
@@ -316,7 +336,7 @@ _TABLE = (
 )
 
 DIAGNOSES: dict[str, Diagnosis] = {each.name: each for each in _TABLE}
-# They cost something, and do not say why a response was refused.
+# They cost something, and are never the reason why a response was refused.
 _HARMLESS = frozenset(
     ("sent-after-the-end", "no-deltas", "usage-missing", "cumulative-usage", "index-always-zero")
 )
@@ -375,12 +395,14 @@ def diagnose_reading(
         failure,
         reader.unread,
     )
-    told: list[Diagnosed] = []
-    for diagnosis in _TABLE:
-        explained = any(each.name not in _HARMLESS for each in told)
-        if diagnosis.flag in compat or (diagnosis.last and explained):
-            continue
-        sight = diagnosis.find(seen)
+    # Whoever reads on after the end may meet anything there. Before it, only a response that was
+    # refused has what refuses one: of the others, most rows would look at every event for nothing.
+    released = failure is None and not reader.unread
+    rows = [row for row in _TABLE if row.flag not in compat and (row.released or not released)]
+    diagnosed: list[Diagnosed] = []
+    for row in rows:
+        explained = any(each.name not in _HARMLESS for each in diagnosed)
+        sight = None if row.last and explained else row.find(seen)
         if sight is not None:
-            told.append(Diagnosed(diagnosis, sight))
-    return tuple(told)
+            diagnosed.append(Diagnosed(row, sight))
+    return tuple(diagnosed)

@@ -1,4 +1,4 @@
-"""What a diagnosis looks at: the events of one response, and what the gate said of them."""
+"""What a diagnosis looks at: the events of one response, and what the gate found in them."""
 
 from __future__ import annotations
 
@@ -16,6 +16,14 @@ ENDS = {
     "responses": ("response.completed", "response.failed", "response.incomplete"),
     "messages": ("message_stop",),
 }
+
+
+_RESTATING = (
+    "response.function_call_arguments.done",
+    "response.output_text.done",
+    "response.output_item.done",
+    "response.completed",
+)
 
 
 class Piece(NamedTuple):
@@ -62,28 +70,39 @@ class Seen:
         """Its native events."""
         return tuple(event.data for event in self.response.events)
 
-    def of_kind(self, *kinds: str) -> Iterator[Native]:
-        """Yield its events of these kinds."""
-        return (event for event in self.events if event.get("type") in kinds)
+    @cached_property
+    def _by_kind(self) -> dict[str, list[Native]]:
+        # The detectors ask for a few events of many: the many are gone through once.
+        found: dict[str, list[Native]] = {}
+        for event in self.events:
+            kind = event.get("type")
+            if type(kind) is str:
+                if kind in found:
+                    found[kind].append(event)
+                else:
+                    found[kind] = [event]
+        return found
+
+    def of_kind(self, *kinds: str) -> list[Native]:
+        """Return its events of these kinds, those of one kind in their order."""
+        return [event for kind in kinds for event in self._by_kind.get(kind, ())]
 
     @cached_property
-    def choices(self) -> tuple[Native, ...]:
+    def choices(self) -> list[Native]:
         """Every choice of every chunk of a Chat stream."""
-        return tuple(each for event in self.events for each in objects(event.get("choices")))
+        held = [event["choices"] for event in self.events if "choices" in event]
+        return [each for choices in held for each in objects(choices)]
 
     @cached_property
-    def call_fragments(self) -> tuple[Native, ...]:
+    def call_fragments(self) -> list[Native]:
         """Every fragment of a call in a Chat stream."""
-        return tuple(
-            call
-            for choice in self.choices
-            for call in objects(record(choice.get("delta")).get("tool_calls"))
-        )
+        deltas = [record(choice.get("delta")) for choice in self.choices]
+        return [call for delta in deltas for call in objects(delta.get("tool_calls"))]
 
     @cached_property
     def items(self) -> tuple[Native, ...]:
         """Every item of a Responses stream, wherever it stands: begun, done, restated."""
-        own = [record(event.get("item")) for event in self.events if "item" in event]
+        own = [record(event["item"]) for event in self.events if "item" in event]
         return (*own, *(each for body in self.bodies for each in objects(body.get("output"))))
 
     @cached_property
@@ -93,32 +112,53 @@ class Seen:
 
     @cached_property
     def stop(self) -> str:
-        """The finish reason or stop reason that it gave, "" where it gave none."""
-        told = [choice.get("finish_reason") for choice in self.choices]
-        told += [record(e.get("delta")).get("stop_reason") for e in self.of_kind("message_delta")]
+        """The finish reason or stop reason that it gave last, "" where it gave none."""
+        reasons = [choice.get("finish_reason") for choice in self.choices]
+        reasons += [
+            record(e.get("delta")).get("stop_reason") for e in self.of_kind("message_delta")
+        ]
         for body in self.bodies:
-            told.append(record(body.get("incomplete_details")).get("reason"))
-        return next((reason for reason in reversed(told) if isinstance(reason, str) and reason), "")
+            reasons.append(record(body.get("incomplete_details")).get("reason"))
+        return next((each for each in reversed(reasons) if isinstance(each, str) and each), "")
 
     @cached_property
     def errors(self) -> tuple[Native, ...]:
         """The errors that it reports in its midst."""
-        told = (e for e in self.events if e.get("type") == "error" or record(e.get("error")))
-        return tuple(record(event.get("error")) or event for event in told)
+        found = (e for e in self.events if e.get("type") == "error" or record(e.get("error")))
+        return tuple(record(event.get("error")) or event for event in found)
 
     @property
     def has_ended(self) -> bool:
-        """Whether its own words end it, well or not."""
+        """Whether its own events end it, well or not."""
         if self.is_chat:
             return bool(self.stop)
-        return any(self.of_kind(*ENDS.get(self.provider, ())))
+        return bool(self.of_kind(*ENDS.get(self.provider, ())))
 
     @cached_property
     def pieces(self) -> tuple[Piece, ...]:
         """Each text and each call's arguments of a Responses stream, in all their places."""
-        added = self.of_kind("response.output_item.added")
-        places = {text(record(event.get("item")).get("id")): place(event) for event in added}
+        places = self._places
         return tuple(piece for event in self.events for piece in _pieces(event, places))
+
+    @cached_property
+    def restated(self) -> list[Piece]:
+        """The pieces that repeat what was streamed, or should have."""
+        events = [event for event in self.events if event.get("type") in _RESTATING]
+        pieces = [piece for event in events for piece in _pieces(event, self._places)]
+        return [piece for piece in pieces if piece.restated]
+
+    @cached_property
+    def streamed_keys(self) -> set[tuple[object, ...]]:
+        """The keys of the pieces that came in fragments."""
+        text_deltas = self.of_kind("response.output_text.delta")
+        keys = {(place(e), whole(e.get("content_index")) or 0) for e in text_deltas}
+        calls = self.of_kind("response.function_call_arguments.delta")
+        return keys | {(place(e), "arguments") for e in calls}
+
+    @cached_property
+    def _places(self) -> dict[str, object]:
+        added = self.of_kind("response.output_item.added")
+        return {text(record(event.get("item")).get("id")): place(event) for event in added}
 
 
 def record(value: object) -> Native:
@@ -155,12 +195,12 @@ def _pieces(event: Native, places: Mapping[str, object]) -> Iterator[Piece]:
     elif kind == "response.output_item.done":
         yield from _of_item(record(event.get("item")), place(event))
     elif kind.startswith("response.function_call_arguments."):
-        said = text(event.get("delta", event.get("arguments")))
-        yield Piece((place(event), "arguments"), said, kind.endswith(".done"))
+        fragment = text(event.get("delta", event.get("arguments")))
+        yield Piece((place(event), "arguments"), fragment, kind.endswith(".done"))
     elif kind.startswith("response.output_text.") and kind.endswith((".delta", ".done")):
-        said = text(event.get("delta", event.get("text")))
+        fragment = text(event.get("delta", event.get("text")))
         key = (place(event), whole(event.get("content_index")) or 0)
-        yield Piece(key, said, kind.endswith(".done"))
+        yield Piece(key, fragment, kind.endswith(".done"))
 
 
 def _of_item(item: Native, where: object) -> Iterator[Piece]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 
 from agentlib.inspection.diagnoses import DIAGNOSES, Diagnosis
@@ -48,3 +49,7 @@ def _lines(diagnosis: Diagnosis) -> Iterator[str]:
     if to_do:
         yield f"- What to do: {to_do}."
     yield f"- Seen in [{diagnosis.name}.sse](../fixtures/diagnoses/{diagnosis.name}.sse).\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())

@@ -25,7 +25,7 @@ from agentlib.recordings.exchanges import (
 from agentlib.recordings.har import is_har, read_har
 from agentlib.recordings.redaction import Redactor
 from agentlib.recordings.sniff import is_one_document
-from agentlib.recordings.unpack import GZIP, unpack
+from agentlib.recordings.unpack import GZIP, line_feeds, unpack
 from agentlib.recordings.vcr import is_cassette, read_cassette
 from agentlib.recordings.writing import MARK, mark
 from agentlib.sse import BOM
@@ -40,6 +40,7 @@ _CONTAINERS: tuple[tuple[str, Callable[[bytes], bool], Read], ...] = (
 )
 # A line that is neither blank, nor a comment, nor a field of the standard.
 _KNOWN_LINE = re.compile(rb"(?:data|event|id|retry)?(?::|\Z)")
+_FIELDS = (b"data:", b"event:", b":", b"id:", b"retry:")
 _FULL_LINE = re.compile(rb"[^\n]+")
 
 
@@ -98,7 +99,9 @@ def odd_lines(part: Part) -> Iterator[str]:
     """Name the lines of an event stream that the standard tells a reader to pass over."""
     if part.form != "sse":
         return
-    text = part.body.removeprefix(BOM).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    text = line_feeds(part.body.removeprefix(BOM))
+    if all(line.startswith(_FIELDS) for line in text.split(b"\n") if line):
+        return
     found = [line for line in _FULL_LINE.finditer(text) if not _KNOWN_LINE.match(line[0])]
     place = f"{part.where}: " if part.where else ""
     for line in found[:MAX_NAMED]:

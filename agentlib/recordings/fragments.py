@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
 from agentlib.jsonvalues import StrictJSONError, has_surrogate, loads_unique
@@ -22,6 +22,8 @@ _BLANK = re.compile(rb"\A[\r\n]|\n[\r\n]|\r\r")
 _STRUCTURE = frozenset(
     ("type", "object", "status", "role", "name", "model", "reason", "finish_reason", "stop_reason")
 )
+
+_OPENINGS = ("response.created", "message_start")
 
 
 def is_structure(name: str) -> bool:
@@ -42,9 +44,8 @@ class Masked(Fragment):
 
 
 class Leaf(NamedTuple):
-    """One fragment of a streamed text: the key of that text, and where in its event it stands."""
+    """One fragment of a text: what holds it, and its name or number there."""
 
-    key: tuple[object, ...]
     owner: Any
     name: str | int
 
@@ -59,43 +60,111 @@ class Leaf(NamedTuple):
         self.owner[self.name] = Fragment(text) if text == self.text else Masked(text)
 
 
-def leaves(event: Mapping[str, Any]) -> list[Leaf]:
-    """Return the texts in an event of any API, but not what is_structure.
+class Text(NamedTuple):
+    """One text, whole or in fragments: each owner holds one of them under `name`."""
 
-    Those of one kind of event, at one path, with one index of the item and of the part, are
-    fragments of one text.
+    name: str | int
+    owners: list[Any]
+
+    @property
+    def whole(self) -> str:
+        """The fragments joined."""
+        name = self.name
+        return "".join([owner[name] for owner in self.owners])
+
+    @property
+    def pieces(self) -> Iterator[Leaf]:
+        """The fragments, in order."""
+        return (Leaf(owner, self.name) for owner in self.owners)
+
+
+class _Node:
+    """A path in the events of one place: who owns its strings, by name, and what lies deeper."""
+
+    __slots__ = ("inner", "owners")
+
+    def __init__(self) -> None:
+        self.owners: dict[str | int, list[Any]] = {}
+        self.inner: dict[object, _Node] = {}
+
+    def texts(self) -> Iterator[Text]:
+        for name, owners in self.owners.items():
+            yield Text(name, owners)
+        for node in self.inner.values():
+            yield from node.texts()
+
+
+class Contents:
+    """All that events hold, found in one pass: the names of their fields, and their texts.
+
+    Strings of one kind of event, at one path, with one index of the item and of the part, are
+    fragments of one text, within one response. `names` says of each whether it is_structure, and
+    `structure` are the values that stand there. None among the events is `[DONE]`.
     """
+
+    def __init__(self, events: Iterable[Mapping[str, Any] | None]) -> None:
+        self.names: dict[str, bool] = {}
+        self.structure: set[str] = set()
+        self._root = _Node()
+        response = 0
+        for event in events:
+            # The next response of a recording begins anew: its fragments are others.
+            if event is None or event.get("type") in _OPENINGS:
+                response += 1
+            if event is not None:
+                self._take_object(event, _deeper(self._root, (response, *_place(event))))
+
+    @property
+    def texts(self) -> Iterator[Text]:
+        """The texts, but not what is_structure."""
+        return self._root.texts()
+
+    def _take_object(self, owner: Mapping[str, Any], node: _Node) -> None:
+        # Every field of every event comes through here: a tree of nodes needs no key for each.
+        names = self.names
+        for name, value in owner.items():
+            structural = names.get(name)
+            if structural is None:
+                structural = names[name] = is_structure(name)
+            kind = type(value)
+            if kind is str:
+                if structural:
+                    self.structure.add(value)
+                elif name in node.owners:
+                    node.owners[name].append(owner)
+                else:
+                    node.owners[name] = [owner]
+            elif kind is dict and value:
+                # A block of the Messages API may begin with the first fragment of its text.
+                inner = "delta" if name == "content_block" else name
+                self._take_object(value, _deeper(node, inner))
+            elif kind is list and value:
+                self._take_list(value, _deeper(node, name))
+
+    def _take_list(self, owner: list[Any], node: _Node) -> None:
+        for position, value in enumerate(owner):
+            if type(value) is dict:
+                # A list may say for itself which of several each entry is.
+                self._take_object(value, _deeper(node, _key(value.get("index", position))))
+            elif type(value) is list:
+                self._take_list(value, _deeper(node, position))
+            elif type(value) is str:
+                node.owners.setdefault(position, []).append(owner)
+
+
+def _deeper(node: _Node, name: object) -> _Node:
+    inner = node.inner.get(name)
+    if inner is None:
+        inner = node.inner[name] = _Node()
+    return inner
+
+
+def _place(event: Mapping[str, Any]) -> tuple[object, ...]:
     kind = _key(event.get("type"))
     item = event.get("output_index", event.get("item_id", event.get("index")))
     part = event.get("content_index", event.get("summary_index"))
     kind = "content_block_delta" if kind == "content_block_start" else kind
-    found: list[Leaf] = []
-    _take_texts(event, (kind, _key(item), _key(part)), found)
-    return found
-
-
-def opens_response(event: Mapping[str, Any]) -> bool:
-    """Whether a further response may begin with this event: its fragments are others."""
-    return event.get("type") in ("response.created", "message_start")
-
-
-def _take_texts(owner: Any, key: tuple[object, ...], found: list[Leaf]) -> None:
-    if isinstance(owner, list):
-        for position, value in enumerate(owner):
-            # A list may say for itself which of several each entry is.
-            place = value.get("index", position) if isinstance(value, dict) else position
-            if isinstance(value, str):
-                found.append(Leaf((*key, position), owner, position))
-            elif isinstance(value, dict | list):
-                _take_texts(value, (*key, _key(place)), found)
-        return
-    for name, value in owner.items():
-        if isinstance(value, str):
-            if not is_structure(name):
-                found.append(Leaf((*key, name), owner, name))
-        elif isinstance(value, dict | list):
-            # A block of the Messages API may begin with the first fragment of its text.
-            _take_texts(value, (*key, "delta" if name == "content_block" else name), found)
+    return kind, _key(item), _key(part)
 
 
 def _key(value: object) -> object:

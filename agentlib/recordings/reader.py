@@ -12,6 +12,7 @@ from agentlib.recordings.formats import odd_lines
 from agentlib.recordings.fragments import line_of_event
 from agentlib.recordings.redaction import Redactor
 from agentlib.recordings.sniff import is_one_document, what_it_is
+from agentlib.recordings.unpack import line_feeds
 from agentlib.sse import (
     BOM,
     MAX_EVENT_BYTES,
@@ -58,7 +59,9 @@ class Reading:
         """Decode the events up to the first that fails."""
         try:
             for event in events:
-                if event.done:
+                if event.data.startswith("{"):
+                    self.items.append(Item(decode_event(event), event.data))
+                elif event.done:
                     self.items.append(None)
                 elif not event.empty:
                     self.items.append(Item(decode_event(event), event.data))
@@ -80,7 +83,8 @@ class Reading:
 
 def shrink_blank_lines(body: bytes) -> bytes:
     """Return an event stream of the same events with one blank line where many follow another."""
-    return _BLANK_LINES.sub(b"\n\n", body.replace(b"\r\n", b"\n").replace(b"\r", b"\n"))
+    body = line_feeds(body)
+    return _BLANK_LINES.sub(b"\n\n", body) if b"\n\n\n" in body else body
 
 
 def read_stream(part: Part) -> Reading:

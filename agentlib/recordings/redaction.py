@@ -29,11 +29,11 @@ beside a masked text repeat it, and are left out.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import product
 from typing import Any, Literal
 
-from agentlib.recordings.fragments import Blocks, Leaf, Masked, is_structure, leaves, opens_response
+from agentlib.recordings.fragments import Blocks, Contents, Masked, Text, is_structure
 from agentlib.scrubbing import REDACTED
 
 # How the name of a header or a field ends whose value is a secret: apiKey, openai_api_key.
@@ -76,6 +76,7 @@ _KIND_LINE = re.compile(r"((?<![^\r\n])event(?::[^\r\n]*)?(?=[\r\n]|\Z))")
 # The user of an address, and its query.
 _ADDRESS = re.compile(r"(?<=://)[^/?#]+(?=@)|(?<=\?)[^#]+")
 _QUERY_NAMES = frozenset({"key", "token", "sig"})
+_MAY_NAME_SECRETS = frozenset({"token", "headers", "server_url", "value"})
 _OF_TOKENS = (b"access", b"auth", b"refresh", b"session", b"security")
 # A text has no secret where it has none of these: looking for them is far quicker.
 _KEY_SIGNS = (
@@ -140,15 +141,14 @@ class Redactor:
         """
         if body[:2] in _UTF16:
             return self._utf16(body, _UTF16[body[:2]])
-        if events is None:
-            events = Blocks(body, form).events
-        if not self._is_suspect(body, events):
+        if not self._is_suspect(body, form, events):
             return body
         blocks = Blocks(body, form)
-        for text in _joined(blocks.events):
-            self._take_old_masks(text)
+        texts = [*Contents(blocks.events).texts]
+        for text in texts:
+            self._take_old_masks(text.whole)
         blocks.rewrite_lines(self.lines)
-        self._fragments(blocks)
+        self._fragments(texts)
         blocks.rewrite_events(lambda event: self._object(event, spoken=False), self.lines)
         return blocks.join()
 
@@ -173,11 +173,20 @@ class Redactor:
         words = [rf"{_BEGINS}(?<!\\)(?:{known})(?![A-Za-z0-9])(?!\"\s*:)"] if known else []
         return re.compile("|".join([*(f"(?:{keys})" for keys in KEYS.values()), *words]))
 
-    def _is_suspect(self, body: bytes, events: Events) -> bool:
-        small = body.lower()
-        if any(sign in small for sign in _NAME_SIGNS) or _TOKEN.search(body):
+    def _is_suspect(self, body: bytes, form: Form, events: Events | None) -> bool:
+        contents = Contents(events if events is not None else Blocks(body, form).events)
+        rest = body
+        # Where all events are known, no name of a field tells a secret and no text holds one, only
+        # the lines between the events are left to be searched.
+        whole = events is not None and contents.names
+        if whole and not any(map(_may_name_secret, contents.names)):
+            rest = _between(body, form)
+        small = rest.lower()
+        if any(sign in small for sign in _NAME_SIGNS) or _TOKEN.search(rest):
             return True
-        return any(map(self._holds_key, (body.decode("latin-1"), *_joined(events))))
+        texts = (text.whole for text in contents.texts)
+        said = ("\n".join(contents.structure), rest.decode("latin-1"), *texts)
+        return any("\\u00" in text or self._holds_key(text) for text in said)
 
     def _holds_key(self, text: str) -> bool:
         signs = (*_KEY_SIGNS, *self._known)
@@ -235,16 +244,12 @@ class Redactor:
             self._found.setdefault(kind, set()).add(plain)
         return self._masks[literal]
 
-    def _fragments(self, blocks: Blocks) -> None:
+    def _fragments(self, texts: Iterable[Text]) -> None:
         # A literal may be cut anywhere: it is looked for in what the fragments say together.
-        texts: dict[object, list[Leaf]] = {}
-        for key, leaf in _keyed(blocks.events):
-            texts.setdefault(key, []).append(leaf)
-        for pieces in texts.values():
-            whole = "".join(piece.text for piece in pieces)
-            masked = self.text(whole)
+        for text in texts:
+            masked = self.text(text.whole)
             at = 0
-            for piece in pieces:
+            for piece in text.pieces:
                 end = at + len(piece.text)
                 piece.put(masked[at:end])
                 at = end
@@ -300,13 +305,6 @@ class Redactor:
         return REDACTED
 
 
-def _joined(events: Events) -> Iterable[str]:
-    texts: dict[object, list[str]] = {}
-    for key, leaf in _keyed(events):
-        texts.setdefault(key, []).append(leaf.text)
-    return map("".join, texts.values())
-
-
 def _is_masked(old: Any, new: Any) -> bool:
     return old != new or _holds_mask(new)
 
@@ -317,12 +315,13 @@ def _holds_mask(value: Any) -> bool:
     return isinstance(value, Masked)
 
 
-def _keyed(events: Events) -> Iterator[tuple[object, Leaf]]:
-    # Fragments of one text have one key; the next response of a recording begins anew.
-    response = 0
-    for event in events:
-        if event is None or opens_response(event):
-            response += 1
-        if event is not None:
-            for leaf in leaves(event):
-                yield (response, leaf.key), leaf
+def _between(body: bytes, form: Form) -> bytes:
+    # A stream has few lines that differ, other than its data.
+    if form == "jsonl":
+        return b""
+    return b"\n".join({line for line in body.splitlines() if not line.startswith(b"data:")})
+
+
+def _may_name_secret(name: str) -> bool:
+    # `value` because what it stands for, a field `name` beside it says.
+    return name.lower() in _MAY_NAME_SECRETS or _NAME.search(name) is not None

@@ -55,6 +55,12 @@ def _ended(source: bytes, data: bytearray, why: str) -> Unpacked:
     return Unpacked(bytes(data), why) if data else Unpacked(source, why)
 
 
+def line_feeds(text: bytes) -> bytes:
+    """Return a text with a line feed as the end of each line."""
+    # Looking for what is not there is far quicker than replacing it.
+    return text.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in text else text
+
+
 def join_chunks(body: bytes) -> Unpacked | None:
     """Take the chunk sizes out of a body that was recorded with them; None where it has none.
 
