@@ -7,16 +7,13 @@ name costs something, such as not knowing what was billed.
 
 To add one:
 
-1. Write its detector in `detectors.py`: a function of `Seen` that returns what it sees in a few
-   words, or None. What several detectors look at stands once, in `observations.py`.
-2. Add its row to the table below, where a reader should meet it: `released=True` where a response
-   that was released may show it, and its name in `_HARMLESS` where it refuses nothing.
-3. Author `fixtures/diagnoses/NAME.sse`, the smallest stream that has this one diagnosis and no
-   other; its first line is `: authored fixture`, and what it shows.
-4. Write the page again: `python -m agentlib.inspection.page > notebooks/diagnoses.md`.
-
-`tests/test_diagnoses.py` finds it in the table: nothing is to be added there, unless it is released
-(RELEASED), or a stream of the book shows it (OF_STREAMS).
+1. A detector in `detectors.py`: a function of `Seen` that returns what it sees, or None.
+2. A row of the table below: `released=True` where a released response may show it, and its name in
+   `_HARMLESS` where it refuses nothing.
+3. `fixtures/diagnoses/NAME.sse`, the smallest stream with this diagnosis and no other; its first
+   line is `: authored fixture — `, and what it shows.
+4. The page, written again: `python -m agentlib.inspection.page > notebooks/diagnoses.md`.
+5. In `tests/test_diagnoses.py` its name in RELEASED, if it is released; the rest is found.
 """
 
 from __future__ import annotations
