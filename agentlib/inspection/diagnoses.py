@@ -1,9 +1,8 @@
 """Diagnoses: what kind of server sends a stream like this one, and what to do about it.
 
 The gate finds which check failed. A diagnosis names what that usually means: it has a stable name,
-a place on the page `notebooks/diagnoses.md`, and an authored stream that shows it. A stream may
-have several, and a healthy one has none. One that was released may have some as well: what they
-name costs something, such as not knowing what was billed.
+a place on the page `notebooks/diagnoses.md`, and an authored stream. A stream may have several, a
+healthy one has none. One that was released may have those that cost something, such as its usage.
 
 To add one:
 
@@ -392,8 +391,7 @@ def diagnose_reading(
         failure,
         reader.unread,
     )
-    # Whoever reads on after the end may meet anything there. Before it, only a response that was
-    # refused has what refuses one: of the others, most rows would look at every event for nothing.
+    # What refuses a response stands in no released one, unless after its end.
     released = failure is None and not reader.unread
     rows = [row for row in _TABLE if row.flag not in compat and (row.released or not released)]
     diagnosed: list[Diagnosed] = []
