@@ -23,11 +23,10 @@ from typing import Any, NamedTuple
 from agentlib.conversation import Catalog
 from agentlib.failures import ResponseFailure
 from agentlib.inspection import detectors as found
-from agentlib.inspection.observations import Seen
+from agentlib.inspection.observations import Seen, read_response
 from agentlib.providers.registry import PROVIDERS
 from agentlib.reader import ResponseReader
 from agentlib.recordings.events import CapturedResponse
-from agentlib.sse import DONE_EVENT
 
 PAGE = "notebooks/diagnoses.md"
 
@@ -354,21 +353,6 @@ def diagnose(
     reader = ResponseReader(adapter, catalog, native=native, compat=compat)
     failure = read_response(reader, response)
     return diagnose_reading(provider, response, reader, failure, compat)
-
-
-def read_response(reader: ResponseReader, response: CapturedResponse) -> ResponseFailure | None:
-    """Read a response to its end; return why it was refused, or None where it was released."""
-    try:
-        for event in response.events:
-            reader.accept(event.data)
-        if response.fault is not None:
-            reader.fault(response.fault)
-        if response.done_marker:
-            reader.accept(DONE_EVENT)
-        reader.end()
-    except ResponseFailure as failure:
-        return failure
-    return None
 
 
 def diagnose_reading(

@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 
 from agentlib.failures import ResponseFailure
 from agentlib.gate import Evidence, Finding
+from agentlib.reader import ResponseReader
 from agentlib.recordings.events import CapturedResponse
+from agentlib.sse import DONE_EVENT
 
 Native = Mapping[str, Any]
 ENDS = {
@@ -159,6 +161,21 @@ class Seen:
     def _places(self) -> dict[str, object]:
         added = self.of_kind("response.output_item.added")
         return {text(record(event.get("item")).get("id")): place(event) for event in added}
+
+
+def read_response(reader: ResponseReader, response: CapturedResponse) -> ResponseFailure | None:
+    """Read a response to its end; return why it was refused, or None where it was released."""
+    try:
+        for event in response.events:
+            reader.accept(event.data)
+        if response.fault is not None:
+            reader.fault(response.fault)
+        if response.done_marker:
+            reader.accept(DONE_EVENT)
+        reader.end()
+    except ResponseFailure as failure:
+        return failure
+    return None
 
 
 def record(value: object) -> Native:

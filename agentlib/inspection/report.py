@@ -18,7 +18,8 @@ from agentlib.conversation import Catalog, ToolCall, Usage
 from agentlib.errors import AgentlibError, CatalogError, UnknownFlag
 from agentlib.failures import ResponseFailure
 from agentlib.gate import CHECKS, Finding
-from agentlib.inspection.diagnoses import Diagnosed, diagnose_reading, read_response
+from agentlib.inspection.diagnoses import Diagnosed, diagnose_reading
+from agentlib.inspection.observations import read_response
 from agentlib.jsonvalues import (
     StrictJSONError,
     dumps,
