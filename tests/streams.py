@@ -1,8 +1,7 @@
 """Authored Responses streams: a small story, written in every framing that the API allows.
 
-The oracle of the tests: it stands apart from `agentlib.conformance.dialects` on purpose, shares no
-line with them, and is the only other writer of such streams. Where the two disagree, one of them
-has misread the API's reference.
+The oracle of the tests: it stands apart from `agentlib.conformance.dialects` on purpose, and
+imports nothing of them. Where the two disagree, one of them has misread the API's reference.
 
 A story is what the model means to express: texts, refusals and calls, in order. A framing is how
 a server cuts it into events. Whatever the framing, the story stays the same, and so must the
