@@ -9,7 +9,7 @@ import anyio
 import pytest
 from runs import ASKED, Script, Tools, call, host, says
 
-from agentlib.conversation import Message, RejectedCall, ToolCall, ToolResult, check_history
+from agentlib.conversation import Message, RejectedCall, ToolCall, ToolResult, Usage, check_history
 from agentlib.errors import AgentlibError
 from agentlib.failures import GateRejected
 from agentlib.jsonvalues import FrozenObject
@@ -225,6 +225,43 @@ def _is_asyncio():
     return anyio.get_cancelled_exc_class() is asyncio.CancelledError
 
 
+class Nothing:
+    """Has no method that a part should have."""
+
+
+MISSING = {
+    "model": lambda: Run(Nothing(), host()),
+    "executor": lambda: Run(Script(*STEPS), host(Nothing())),
+    "journal": lambda: Run(Script(*STEPS), host(journal=Nothing())),
+    "observe": lambda: Run(Script(*STEPS), host(), observe=None),
+    "approval": lambda: Run(Script(*STEPS), host(approval=None)),
+    "show": lambda: Run(Script(*STEPS), host(presentation={"card"}, show=None)),
+    "checks": lambda: Run(Script(says("Done.")), host(checks=(None,))),
+    "verify": lambda: Run(Script(says("Done.")), host(verify="yes")),
+    "commit": lambda: Run(Script(says("Done.")), host(), publication=Publication(commit=None)),
+}
+
+
+@pytest.mark.parametrize("part", MISSING)
+async def test_a_part_that_is_none_is_named_too(part):
+    outcome = await MISSING[part]().start(ASKED)
+    assert isinstance(outcome, HostFailed)
+    assert outcome.part == part
+    check_history(outcome.history)
+    if part == "show":
+        assert [each.status for each in outcome.executions] == ["executed", "executed", "failed"]
+
+
+USAGES = [Usage(1, 1, -1, 1), Usage(1, 1, "1", 1), Usage(1.5), Usage(float("nan")), 7, {}]
+
+
+@pytest.mark.parametrize("usage", USAGES, ids=repr)
+async def test_a_model_reports_a_usage_that_can_be_counted(usage):
+    outcome = await Run(Script(says("Done.", usage=usage)), host()).start(ASKED)
+    assert isinstance(outcome, HostFailed)
+    assert outcome.part == "model"
+
+
 @pytest.mark.parametrize("place", range(1, 6))
 async def test_no_observer_interrupts_a_running_call(place):
     told = itertools.count(1)
@@ -303,7 +340,7 @@ async def swallow(seconds):
 class Stubborn(Tools):
     """Tools of which c1 ends when it likes."""
 
-    def __init__(self, seconds=2.5):
+    def __init__(self, seconds=1.5):
         super().__init__()
         self.seconds = seconds
         self.began = anyio.Event()
@@ -320,7 +357,7 @@ class Stubborn(Tools):
 @pytest.mark.parametrize("how", ["the caller", "the run", "deadline", "tool_deadline"])
 async def test_a_call_that_does_not_stop_holds_no_run(how, places):
     calls = [call("c2"), call("c1")]
-    limits = {how: 0.2} if how.endswith("deadline") else {}
+    limits = {how: 0.1} if how.endswith("deadline") else {}
     model = Script(says("", *calls), says("Done."))
     tools = Stubborn()
     run = Run(model, host(tools), RunLimits(parallel_tools=places, **limits))

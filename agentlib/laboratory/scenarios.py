@@ -42,7 +42,7 @@ from agentlib.runtime.events import (
 from agentlib.runtime.host import Host
 from agentlib.runtime.limits import RunLimits
 from agentlib.runtime.loop import Run
-from agentlib.runtime.outcomes import Exhausted, Outcome, ProviderFailed
+from agentlib.runtime.outcomes import Exhausted, HostFailed, Outcome, ProviderFailed
 from agentlib.runtime.tools import ToolExecutor
 from agentlib.runtime.workspace import Workspace
 from agentlib.vocabulary import (
@@ -197,6 +197,8 @@ def failure_of(outcome: Outcome) -> AgentlibError | None:
 def ended(outcome: Outcome) -> str:
     """Return how a run ended, in a few words, and whether that means that the task is solved."""
     kind = type(outcome).__name__
+    if isinstance(outcome, HostFailed):
+        kind = f"{kind} ({outcome.part}: {outcome.reason})"
     return f"{kind}, solved" if outcome.solved else f"{kind}, not known to be solved"
 
 

@@ -153,10 +153,10 @@ class Batch:
         journal, begun = self._host.journal, self._clock.now()
         beside = frozenset(self.executions[each].call.name for each in self._open - {place})
         self._end(place, "not_executed", NOT_CLAIMED)
-        interrupted = INTERRUPTED[ask(RUNS_IN, self._host.executor.runs_in, call)]
-        if not ask(CLAIM, journal.claim, self._run_id, call.call_id):
+        interrupted = INTERRUPTED[ask(RUNS_IN, lambda: self._host.executor.runs_in(call))]
+        if not ask(CLAIM, lambda: journal.claim(self._run_id, call.call_id)):
             self._end(place, "unknown", CLAIMED_BEFORE)
-            output = ask(OUTPUT, journal.output, self._run_id, call.call_id)
+            output = ask(OUTPUT, lambda: journal.output(self._run_id, call.call_id))
             if output is not None:
                 self._end(place, "executed", visible(output))
             return
@@ -165,7 +165,7 @@ class Batch:
         status, output = await self._run(call)
         self._end(place, status, output, self._clock.now() - begun)
         if status == "executed":
-            ask(RECORD, journal.record, self._run_id, call.call_id, output)
+            ask(RECORD, lambda: journal.record(self._run_id, call.call_id, output))
 
     async def _run(self, call: ToolCall) -> tuple[Status, str]:
         try:
@@ -189,3 +189,5 @@ class Batch:
             yield
         except PartFailed as failed:
             self.failed = self.failed or failed
+        except Exception as error:  # noqa: BLE001 - whatever it was, the others' results are kept
+            self.failed = self.failed or PartFailed("run", described(error))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import fields
 from typing import Any, NamedTuple, get_args
 
 import anyio
@@ -39,12 +40,20 @@ def is_decision(value: object) -> bool:
 
 def _is_whole(decision: Any) -> bool:
     return (
-        isinstance(decision.usage, Usage | None)
+        _is_usage(decision.usage)
         and isinstance(decision.native, NativeTurn | None)
         and isinstance(decision.calls, tuple)
         and all(map(_is_text, (decision.text, decision.refusal)))
         and all(map(_is_call, decision.calls))
     )
+
+
+def _is_usage(usage: object) -> bool:
+    # A negative counter would give a run more than its budget.
+    if not isinstance(usage, Usage):
+        return usage is None
+    counters = [getattr(usage, each.name) for each in fields(usage)]
+    return all(each is None or (isinstance(each, int) and each >= 0) for each in counters)
 
 
 def _is_call(call: object) -> bool:

@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Literal, TypeAlias
+from functools import partial
+from typing import Any, Literal, TypeAlias
 
 import anyio
 import anyio.to_thread
@@ -160,9 +161,7 @@ class RoutedModel:
             raise AccessDenied(f"{self._who} may not use the route {route.name}")
         if route.prices is None and not self._allow_unmetered:
             raise UnmeteredRoute(f"the route {route.name} has no prices and cannot be metered")
-        number = await anyio.to_thread.run_sync(
-            self._ledger.reserve, self._who, route.name, route.model_name, route.reservation()
-        )
+        number = await self._reserve(route)
         try:
             decision = await complete(route.model, history, tools, route.bounded(most))
         except OpenFailure as error:
@@ -178,9 +177,46 @@ class RoutedModel:
         self.taken.append(route.name)
         return decision
 
+    async def _reserve(self, route: Route) -> int:
+        amount = route.reservation()
+        step = _Step(partial(self._ledger.reserve, self._who, route.name, route.model_name, amount))
+        try:
+            number: int = await step.whole()
+        except BaseException:
+            if step.result is not None:
+                await self._settle(step.result, "cancelled before it was asked", Decimal(0), None)
+            raise
+        return number
+
     async def _settle(
         self, number: int, outcome: str, cost: Decimal | None, usage: Usage | None
     ) -> None:
-        # A cancellation must not leave an attempt without its outcome.
+        await _Step(partial(self._ledger.settle, number, outcome, cost, usage)).whole()
+
+
+class _Step:
+    """One transaction of the ledger, in a thread; `result` is what it returned.
+
+    It has a task of its own, so that no cancellation gets at it, not even a second one or one of
+    another library: no reservation is left of which nobody knows the number.
+    """
+
+    def __init__(self, transaction: Callable[[], Any]) -> None:
+        self.result: Any = None
+        self._transaction = transaction
+        self._error: Exception | None = None
+
+    async def whole(self) -> Any:
+        """Return its result, and raise what it raised. A cancellation passes when it has ended."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._run)
+        if self._error is not None:
+            raise self._error
+        return self.result
+
+    async def _run(self) -> None:
         with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(self._ledger.settle, number, outcome, cost, usage)
+            try:
+                self.result = await anyio.to_thread.run_sync(self._transaction)
+            except Exception as error:  # noqa: BLE001 - who waits raises it
+                self._error = error
