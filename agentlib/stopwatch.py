@@ -1,6 +1,9 @@
-"""Where the time went: seconds by component, added up on one clock."""
+"""Where the time went: seconds by component, each second in exactly one."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from agentlib.clock import Clock
 
@@ -17,22 +20,44 @@ class Stopwatch:
         self.seconds: dict[str, float] = {}
         self.ran_out_in = ""
         self._clock = clock
+        self._around = ""
         self._running = ""
         self._begun = 0.0
 
     def switch(self, component: str) -> None:
         """End the running component and begin this one."""
-        self.stop()
-        self._running, self._begun = component, self._clock.now()
+        self._begin(component)
         if component != CLOSING:
             self.ran_out_in = component
 
     def stop(self) -> None:
-        """End the running component, if any."""
-        if self._running:
-            self.add(self._running, self._clock.now() - self._begun)
-        self._running = ""
+        """End the running component; the one around it goes on, if there is one."""
+        self._begin(self._around)
 
-    def add(self, component: str, seconds: float) -> None:
-        """Count seconds that were measured elsewhere."""
+    @contextmanager
+    def within(self, component: str) -> Iterator[None]:
+        """Give to `component` each second of the body that no other component is given."""
+        outer = self._around
+        self.switch(component)
+        self._around = component
+        try:
+            yield
+        finally:
+            self._begin(outer)
+            self._around = outer
+
+    def move(self, seconds: float, component: str, to: str) -> None:
+        """Take seconds from one component, as many as it has at most, and give them to another."""
+        moved = min(seconds, self.seconds.get(component, 0.0))
+        self._add(component, -moved)
+        self._add(to, moved)
+
+    def _begin(self, component: str) -> None:
+        now = self._clock.now()
+        # What only stands around others is named where it took time of its own.
+        if self._running and (now > self._begun or self._running != self._around):
+            self._add(self._running, now - self._begun)
+        self._running, self._begun = component, now
+
+    def _add(self, component: str, seconds: float) -> None:
         self.seconds[component] = self.seconds.get(component, 0.0) + seconds

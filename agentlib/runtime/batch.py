@@ -93,6 +93,9 @@ class Batch:
         self._parallel = max(1, limits.parallel_tools)
         self._places = anyio.CapacityLimiter(self._parallel)
         self._asked = clock.now()
+        # How long a call waited for a place while others ran: all of them were asked at once.
+        self.queued = 0.0
+        self._waiting: set[int] = set()
         self._open = {
             place
             for place, call in enumerate(calls)
@@ -103,6 +106,16 @@ class Batch:
         """Execute all; `done` is told of each as it ends. A cancellation passes through."""
         calls = [execution.call for execution in self.executions]
         self._asked = self._clock.now()
+        self._waiting = set(self._open)
+        try:
+            await self._all(calls, done)
+        finally:
+            # Whoever has no place by now has waited until now.
+            for place in tuple(self._waiting):
+                found = self.executions[place]
+                self.executions[place] = replace(found, waited=self._placed(place))
+
+    async def _all(self, calls: Sequence[ToolCall], done: Callable[[Execution], None]) -> None:
         if self._parallel == 1:
             for place, call in enumerate(calls):
                 await self._one(place, call, done)
@@ -110,6 +123,12 @@ class Batch:
         async with anyio.create_task_group() as tasks:
             for place, call in enumerate(calls):
                 tasks.start_soon(self._one, place, call, done)
+
+    def _placed(self, place: int) -> float:
+        self._waiting.discard(place)
+        waited = self._clock.now() - self._asked
+        self.queued = max(self.queued, waited)
+        return waited
 
     async def _one(self, place: int, call: ToolCall, done: Callable[[Execution], None]) -> None:
         if call.call_id in self._denied:
@@ -119,7 +138,7 @@ class Batch:
             self._show(place, call)
         else:
             async with self._places:
-                await self._execute(place, call, self._clock.now() - self._asked)
+                await self._execute(place, call, self._placed(place))
         self._open.discard(place)
         with self._kept():
             done(self.executions[place])

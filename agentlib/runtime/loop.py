@@ -145,7 +145,11 @@ class Run:
         left = NEVER if limit is None else limit - self.state.elapsed
         outcome: Outcome | None = None
         try:
-            with self._scope, self._clock.timer(self._begun + left) as timer:
+            with (
+                self._stopwatch.within("host"),
+                self._scope,
+                self._clock.timer(self._begun + left) as timer,
+            ):
                 outcome = await self._ended(denied)
         except BaseException:
             self.outcome = self._end(Cancelled, reason="the caller was cancelled, or failed")
@@ -205,8 +209,11 @@ class Run:
         decision: Decision | None = None
         with self._clock.timer(NEVER if seconds is None else self._clock.now() + seconds):
             history, most = tuple(self.state.history), account.most_output_tokens(self._limits)
-            decision = await wait_for(MODEL, complete, self._model, history, self._host.tools, most)
-        return decision  # noqa: RET504 - a timer may have ended the `with` before it was set
+            with self._stopwatch.within("model"):
+                decision = await wait_for(
+                    MODEL, complete, self._model, history, self._host.tools, most
+                )
+        return decision
 
     async def _act(self, decision: Decision) -> Outcome | None:
         message = self.state.wait_for(decision)
@@ -227,12 +234,11 @@ class Run:
             denied,
         )
         turn = self.state.account.turns
-        self._stopwatch.switch("tool")
         try:
-            await batch.execute(lambda execution: self._tell(Executed(turn, execution)))
+            with self._stopwatch.within("tool"):
+                await batch.execute(lambda execution: self._tell(Executed(turn, execution)))
         finally:
-            self._stopwatch.stop()
-            self._stopwatch.add("queue", sum(each.waited for each in batch.executions))
+            self._stopwatch.move(batch.queued, "tool", "queue")
             self.state.settle(batch.executions)
         if batch.failed is not None:
             raise batch.failed

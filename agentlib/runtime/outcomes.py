@@ -22,8 +22,9 @@ class Outcome:
     """What every outcome has.
 
     `history` is valid for a next request: each call in it has one result. `executions` are all
-    calls of the run, in order. `times` are seconds by component: opening, first event,
-    streaming, closing, queue, tool.
+    calls of the run, in order. `times` are seconds by component, each second of the run in
+    exactly one: opening, first event, streaming and closing of a stream, the rest of the model,
+    queue (a call waits for a place while others run), tool, and the host.
     """
 
     run_id: str
