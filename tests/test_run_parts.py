@@ -2,17 +2,27 @@
 
 import asyncio
 import itertools
+import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import anyio
 import pytest
-from runs import ASKED, Script, Tools, call, host, says
+from runs import ASKED, TOOLS, Script, Tools, call, host, says
 
-from agentlib.conversation import Message, RejectedCall, ToolCall, ToolResult, Usage, check_history
+from agentlib.conversation import (
+    Message,
+    NativeTurn,
+    RejectedCall,
+    ToolCall,
+    ToolResult,
+    Usage,
+    check_history,
+)
 from agentlib.errors import AgentlibError
 from agentlib.failures import GateRejected
 from agentlib.jsonvalues import FrozenObject
+from agentlib.providers.registry import find_provider
 from agentlib.runtime.journal import FileJournal, MemoryJournal
 from agentlib.runtime.ledger import BudgetExceeded, LedgerFailed
 from agentlib.runtime.limits import RunLimits
@@ -464,6 +474,34 @@ async def test_rejected_calls_without_a_name_are_told_in_words():
     outcome = await Run(model, host(on_malformed="repair")).start(ASKED)
     assert isinstance(outcome, Finished)
     assert "a call has no name" in model.asked[1][-1].text
+
+
+@pytest.mark.parametrize("provider", ["responses", "chat", "messages"])
+async def test_a_renumbered_call_is_so_in_every_form_that_is_sent(provider):
+    def turn(name):
+        item = {"type": "function_call", "id": "fc_0", "call_id": "call_0", "name": name}
+        native = NativeTurn("responses", (FrozenObject({**item, "arguments": "{}"}),))
+        return replace(says("", call("call_0", name)), native=native)
+
+    model = Script(turn("test"), turn("card"), says("Done."))
+    outcome = await Run(model, host()).start(ASKED)
+    assert ids_of(outcome) == ["call_0", "call_0_2"]
+    body = json.dumps(find_provider(provider).encode("m", outcome.history, TOOLS, native=True))
+    assert body.count('"call_0"') == body.count('"call_0_2"') == 2
+
+
+class Slow:
+    """A model that waits for ever."""
+
+    async def complete(self, *_):
+        await anyio.sleep_forever()
+
+
+@pytest.mark.parametrize("which", ["deadline", "turn_deadline"])
+async def test_a_model_that_hangs_ends_by_a_deadline(which):
+    outcome = await Run(Slow(), host(), RunLimits(**{which: 0.05})).start(ASKED)
+    assert isinstance(outcome, DeadlineExceeded)
+    assert outcome.deadline == which
 
 
 BAD_CALLS = {
