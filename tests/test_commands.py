@@ -55,6 +55,7 @@ def test_what_no_command_knows_is_answered_with_the_usage_of_all(capsys, argumen
 
 def test_the_package_is_run_as_the_command_is(capsys, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["agentlib", "--version"])
+    monkeypatch.delitem(sys.modules, "agentlib.__main__", raising=False)
     with pytest.raises(SystemExit) as ended:
         runpy.run_module("agentlib", run_name="__main__")
     assert ended.value.code == 0
