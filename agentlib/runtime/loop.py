@@ -120,6 +120,7 @@ class Run:
         the catalog; nothing was executed then. A run that was resumed before ends at once.
         """
         state = RunState.from_json(saved, self._host.key)
+        state.check()
         if state.pending is None:
             raise StateError("this run does not wait for an approval")
         self.state = state

@@ -22,7 +22,7 @@ from agentlib.conversation import (
     ToolResult,
     check_history,
 )
-from agentlib.errors import AgentlibError
+from agentlib.errors import AgentlibError, EncodingError
 from agentlib.jsonvalues import FrozenObject, StrictJSONError, strict_loads, thaw
 from agentlib.runtime.approvals import Waiting, digest, is_sealed, seal
 from agentlib.runtime.execution import Execution
@@ -63,12 +63,13 @@ class RunState:
     def from_json(cls, text: str, key: bytes | None = None) -> RunState:
         """Return the state that `to_json` wrote with the same key.
 
-        Raises StateError, saying what does not fit: its form, its seal, or its parts together.
+        Raises StateError, saying what does not fit: its form or its seal; `check` looks at its
+        parts together.
         """
         value = _parsed(text)
         _check_seal(value, value.pop("seal", None), key)
         try:
-            state = cls(
+            return cls(
                 run_id=value["run_id"],
                 history=[_entry_in(entry) for entry in value["history"]],
                 account=Account.from_json(value["account"]),
@@ -77,12 +78,17 @@ class RunState:
                 pending=_message_in(value["pending"]) if value["pending"] is not None else None,
                 elapsed=value["elapsed"],
             )
-            wrong = next(_disagreements(state), None)
         except (AgentlibError, ArithmeticError, ValueError, TypeError) as error:
             raise StateError(f"this is no saved run: {error}") from error
+
+    def check(self) -> None:
+        """Raise StateError where the parts of the state do not fit together."""
+        try:
+            wrong = next(_disagreements(self), None)
+        except EncodingError as error:
+            wrong = str(error)
         if wrong is not None:
             raise StateError(f"the parts of this saved run do not fit: {wrong}")
-        return state
 
     def waiting(self, reasons: Mapping[int, str]) -> tuple[Waiting, ...]:
         """Return the pending calls that wait, by their place in the message, each with a reason."""
@@ -156,6 +162,8 @@ def _disagreements(state: RunState) -> Iterator[str]:
     lefts = [repair.left for repair in account.repairs]
     if lefts != sorted(set(lefts), reverse=True):
         yield "its repairs do not count down"
+    if state.pending is not None and not account.turns:
+        yield "a call waits, and no turn was counted"
     if account.unreported > account.turns or account.unpriced > account.turns:
         yield "it counts more turns without a usage than turns"
 

@@ -68,7 +68,7 @@ def _message(roles: list[str], fewest_calls: int, rejected: dict[str, Any]) -> d
 MESSAGE = _message(["system", "user", "assistant"], 0, _list(_row(NAME, NAME, TEXT)))
 PENDING = _message(["assistant"], 1, _list(TEXT, maxItems=0))
 ACCOUNT = _object(
-    turns=NUMBER,
+    turns=COUNT,
     usage=USAGE,
     unreported=COUNT,
     estimated_output_tokens=COUNT,
