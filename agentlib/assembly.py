@@ -348,7 +348,8 @@ class Assembly:
 
 
 def _buffer(start: ToolStart, pending: _Pending) -> Buffer:
-    return Buffer(start.call_id, start.name, start.item_id, pending.text(), pending.done)
+    text = pending.text()
+    return Buffer(start.call_id, start.name, start.item_id, text, pending.done, start.caller)
 
 
 def _joined(evidence: Evidence, *, refusal: bool) -> str:

@@ -27,11 +27,16 @@ Role: TypeAlias = Literal["system", "user", "assistant"]
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """One call that a gate released: `arguments` is a JSON object, deeply immutable."""
+    """One call that a gate released: `arguments` is a JSON object, deeply immutable.
+
+    `caller` names the hosted program that made the call, as its API does, or is None where the
+    model made it. The host answers both alike, and the caller goes back beside the call.
+    """
 
     call_id: str
     name: str
     arguments: FrozenObject
+    caller: FrozenObject | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "arguments", freeze(self.arguments))

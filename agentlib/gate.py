@@ -50,6 +50,7 @@ class Buffer:
     item_id: str
     text: str
     done: bool
+    caller: FrozenObject | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,9 @@ class Evidence:
     def _parse(self, call: TerminalCall) -> Any:
         text = join_surrogates(call.arguments)
         tool = self.catalog.get(call.name) if self.catalog is not None else None
-        if not text and tool is not None and tool.takes_nothing:
+        # Servers send either for a call without arguments.
+        nothing = not text or text.strip() == "null"
+        if nothing and tool is not None and tool.takes_nothing:
             return {}
         try:
             return strict_loads(text)
@@ -354,8 +357,9 @@ def first_failure(findings: Iterable[Finding]) -> Finding | None:
 
 def released_calls(evidence: Evidence) -> tuple[ToolCall, ...]:
     """Return the calls of evidence that passed every check, deeply immutable, in order."""
+    callers = {buffer.call_id: buffer.caller for buffer in evidence.buffers}
     return tuple(
-        ToolCall(call.call_id, call.name, FrozenObject(value))
+        ToolCall(call.call_id, call.name, FrozenObject(value), callers.get(call.call_id))
         for call, value in zip(evidence.calls, evidence.arguments, strict=True)
     )
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from agentlib.conversation import NativeTurn, Usage
+from agentlib.jsonvalues import FrozenObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +58,16 @@ class TextDone:
 
 @dataclass(frozen=True, slots=True)
 class ToolStart:
-    """A call began. `arguments` is what stood in its first event, often nothing."""
+    """A call began. `arguments` is what stood in its first event, often nothing.
+
+    `caller` names the hosted program that made it, where one did.
+    """
 
     call_id: str
     name: str
     item_id: str = ""
     arguments: str = ""
+    caller: FrozenObject | None = None
 
 
 @dataclass(slots=True)

@@ -5,6 +5,7 @@ import json
 import pytest
 from wires import (
     ARGUMENTS,
+    TOOLS,
     block,
     message_end,
     message_start,
@@ -16,9 +17,10 @@ from wires import (
     tool_block,
 )
 
-from agentlib import Catalog, ToolSpec, Usage
+from agentlib import Catalog, ToolResult, ToolSpec, Usage, user
 from agentlib.failures import GateRejected, ProtocolViolation, ProviderStopped, StreamCut
 from agentlib.jsonvalues import FrozenObject
+from agentlib.providers.messages_request import encode_request
 from agentlib.recordings.capture import Capture
 from agentlib.vocabulary import ReasoningDelta
 
@@ -150,6 +152,74 @@ def test_a_call_that_a_hosted_program_made_is_refused():
         outcome = read("messages", [message_start(), *call, *message_end("tool_use")])
         assert (outcome.failure is None) is fine
         assert fine or outcome.failure.check == "replayable"
+
+
+OF_A_PROGRAM = {"type": "code_execution_20250825", "tool_id": "srvtoolu_1"}
+
+
+def made_by(caller, **fields):
+    content = {"type": "tool_use", "id": "toolu_a", "name": "read_file", "input": {"path": "a.py"}}
+    return {**content, "caller": caller, **fields}
+
+
+def test_the_whole_call_of_a_hosted_program_is_released_and_keeps_its_caller():
+    call = block(0, made_by(OF_A_PROGRAM))
+    events = [message_start(), *call, *message_end("tool_use")]
+    outcome = released("messages", events, native=True)
+    assert outcome.calls == [("toolu_a", "read_file", {"path": "a.py"})]
+    assert outcome.decision.calls[0].caller == OF_A_PROGRAM
+    history = [user("Go."), outcome.decision.message(), ToolResult("toolu_a", "It is empty.")]
+    body = encode_request("m", history, TOOLS)
+    assert body["messages"][1]["content"] == [made_by(OF_A_PROGRAM)]
+    assert released("messages", one_tool(), native=True).decision.calls[0].caller is None
+
+
+def test_a_further_call_of_a_hosted_program_comes_in_the_start_of_its_message():
+    further = made_by(OF_A_PROGRAM, id="toolu_b")
+    start = message_start(content=[made_by(OF_A_PROGRAM), further], stop_reason="tool_use")
+    outcome = released("messages", [start, {"type": "message_stop"}], native=True)
+    assert [call[0] for call in outcome.calls] == ["toolu_a", "toolu_b"]
+    assert rejected("messages", [start], native=True).check == "completed"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        [made_by(None)],
+        [made_by({"type": "direct"})],
+        [made_by(OF_A_PROGRAM), {"type": "text", "text": "Hi."}],
+        [made_by(OF_A_PROGRAM, input="{}")],
+        [made_by(OF_A_PROGRAM, input=[1])],
+        {"type": "text"},
+        "Hi.",
+    ],
+)
+def test_no_other_content_comes_in_the_start_of_a_message(content):
+    start = message_start(content=content, stop_reason="tool_use")
+    assert rejected("messages", [start, {"type": "message_stop"}], native=True)
+
+
+@pytest.mark.parametrize("reason", [None, "end_turn", "max_tokens", "pause_turn", 7])
+def test_the_whole_content_of_a_start_ends_for_its_reason_and_no_other(reason):
+    start = message_start(content=[made_by(OF_A_PROGRAM)], stop_reason=reason)
+    assert rejected("messages", [start, {"type": "message_stop"}], native=True)
+
+
+def test_the_whole_input_of_a_program_does_not_go_on():
+    delta = {"type": "input_json_delta", "partial_json": "{}"}
+    call = block(0, made_by(OF_A_PROGRAM), delta)
+    failure = rejected("messages", [message_start(), *call], native=True)
+    assert "goes on" in failure.reason
+
+
+@pytest.mark.parametrize("arguments", ["null", " null "])
+def test_null_is_no_arguments_where_the_tool_takes_none(arguments):
+    def ask(name):
+        call = tool_block(0, "toolu_a", name, arguments)
+        return read("messages", [message_start(), *call, *message_end("tool_use")])
+
+    assert ask("run_tests").calls == [("toolu_a", "run_tests", {})]
+    assert ask("read_file").failure.check == "object"
 
 
 # ------------------------------------------------------------------------------- the lifecycle

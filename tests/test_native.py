@@ -17,7 +17,7 @@ from agentlib import ToolResult, Usage, user
 from agentlib.inspection.report import run_inspect
 from agentlib.jsonvalues import thaw
 from agentlib.providers.registry import PROVIDERS, find_provider
-from agentlib.providers.responses_items import ANSWERED_BY, ASKS_THE_HOST, HOSTED
+from agentlib.providers.responses_items import ANSWERED_BY, ASKS_THE_HOST, HOSTED, OF_X_SEARCH
 from agentlib.recordings.capture import Capture
 from agentlib.vocabulary import ReasoningDelta
 
@@ -214,6 +214,24 @@ def test_an_item_that_asks_the_host_to_act_is_refused(kind, native):
 @pytest.mark.parametrize("kind", ["something_new", "", "computer_call_output"])
 def test_an_item_of_an_unknown_kind_is_refused(kind, native):
     assert refused(stream({"type": kind, "id": "x_1"}), native=native).check == "replayable"
+
+
+@pytest.mark.parametrize(
+    ("call_id", "name", "hosted"),
+    [
+        *(("xs_call_1", name, True) for name in sorted(OF_X_SEARCH)),
+        *(("call_1", name, False) for name in sorted(OF_X_SEARCH)),
+        ("xs_call_1", "write_sql", False),
+        (None, "x_keyword_search", False),
+    ],
+)
+def test_the_steps_of_xais_own_search_ask_nobody(call_id, name, hosted):
+    item = {"type": "custom_tool_call", "id": "x_1", "call_id": call_id, "name": name}
+    if hosted:
+        assert thaw(replayed(stream(item, CALL)).native.items)[0] == item
+        assert refused(stream(item, CALL), native=False).check == "replayable"
+    else:
+        assert "asks the host" in refused(stream(item, CALL), native=True).reason
 
 
 @pytest.mark.parametrize(("kind", "answer"), list(ANSWERED_BY.items()))

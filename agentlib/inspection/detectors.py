@@ -267,8 +267,11 @@ def no_deltas(seen: Seen) -> Sight:
         complete = [c for c in seen.choices if record(c.get("message")) and not c.get("delta")]
         return "a choice has a message and no delta" if complete else None
     if seen.is_messages:
-        starts = (record(event.get("message")) for event in seen.of_kind("message_start"))
-        return "message_start holds the content" if any(m.get("content") for m in starts) else None
+        starts = [record(event.get("message")) for event in seen.of_kind("message_start")]
+        blocks = [block for start in starts for block in objects(start.get("content"))]
+        # A hosted program sends its further calls so.
+        odd = any(not record(block.get("caller")) for block in blocks)
+        return "message_start holds the content" if odd else None
     streamed = seen.streamed_keys
     whole_ones = (p.key for p in seen.restated if p.text and p.key not in streamed)
     key = next(whole_ones, None)

@@ -80,15 +80,17 @@ class Inspection:
             "check": self.check,
             "reason": self.reason,
             "event": self.event,
-            "calls": [
-                {"call_id": c.call_id, "name": c.name, "arguments": thaw(c.arguments)}
-                for c in self.calls
-            ],
+            "calls": [_call_row(call) for call in self.calls],
             "text": visible(self.text),
             "usage": self.usage.counters if self.usage is not None else None,
             "notes": list(self.notes),
             "diagnoses": [diagnosed.row() for diagnosed in self.diagnoses],
         }
+
+
+def _call_row(call: ToolCall) -> dict[str, Any]:
+    row = {"call_id": call.call_id, "name": call.name, "arguments": thaw(call.arguments)}
+    return row if call.caller is None else {**row, "caller": thaw(call.caller)}
 
 
 def inspect_capture(

@@ -8,11 +8,11 @@ that agrees with what it holds.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from agentlib.conversation import Usage
-from agentlib.jsonvalues import quote
+from agentlib.jsonvalues import FrozenObject, dumps, quote
 from agentlib.providers.fields import (
     Native,
     TranslatorOptions,
@@ -59,6 +59,7 @@ class _Block:
 
     kind: str
     call_id: str = ""
+    whole: str = ""  # the text of an input that stood in its start
     fragments: bool = False
     closed: bool = False
 
@@ -116,10 +117,20 @@ class MessagesTranslator:
     def _message_start(self, native: Native) -> tuple[Event, ...]:
         message = record(native, "message")
         self._count(message.get("usage"))
-        if message.get("content"):
-            raise violation("expected the content in blocks, saw it whole in message_start")
         self._message_id = string(message, "id")
-        return (Opened(self._message_id),)
+        return (Opened(self._message_id), *self._whole_content(message))
+
+    def _whole_content(self, message: Native) -> Iterable[Event]:
+        # A hosted program that goes on sends its next calls so, and nothing else.
+        content = message.get("content") or []
+        of_a_program = isinstance(content, list) and all(map(_is_of_a_program, content))
+        if not of_a_program:
+            raise violation("expected the content in blocks, saw it whole in message_start")
+        for index, block in enumerate(content):
+            yield from self._start({"index": index, "content_block": block})
+            yield from self._stop({"index": index})
+        if content:
+            self._message_delta({"delta": message})
 
     def _start(self, native: Native) -> tuple[Event, ...]:
         index = _index(native)
@@ -135,14 +146,16 @@ class MessagesTranslator:
             return (TextDelta(_part(index), string(content, "text", "")),)
         if block.kind != TOOL:
             return ()
-        caller = content.get("caller")
-        if isinstance(caller, dict) and caller.get("type") != "direct":
+        caller = content["caller"] if _is_of_a_program(content) else None
+        if caller is not None and not self._native:
             reason = f"a call of {quote(caller.get('type'))}, which the portable form cannot say"
             raise violation(reason, check="replayable")
-        if content.get("input") not in (None, {}):
-            raise violation("expected a tool's input by input_json_delta, saw a whole one")
         block.call_id = string(content, "id")
-        return (ToolStart(block.call_id, string(content, "name"), block.call_id),)
+        # The call of a hosted program is whole when it is made; the model's comes in fragments.
+        block.whole = _whole_input(content, caller)
+        kept = FrozenObject(caller) if caller is not None else None
+        name = string(content, "name")
+        return (ToolStart(block.call_id, name, block.call_id, block.whole, kept),)
 
     def _delta(self, native: Native) -> tuple[Event, ...]:
         index = _index(native)
@@ -162,6 +175,8 @@ class MessagesTranslator:
         if block.kind != TOOL:
             return ()
         fragment = string(delta, "partial_json")
+        if fragment and block.whole:
+            raise violation("a tool's input came whole at its start, and goes on")
         block.fragments = block.fragments or bool(fragment)
         return (ToolArgsDelta(block.call_id, fragment),) if fragment else ()
 
@@ -174,8 +189,8 @@ class MessagesTranslator:
         block.closed = True
         if block.kind != TOOL or block.fragments:
             return ()
-        # Without any fragment the input is the empty object that the block started with.
-        return (ToolArgsDone(block.call_id, "{}"),)
+        # Without any fragment the input is the object that the block started with.
+        return (ToolArgsDone(block.call_id, block.whole or "{}"),)
 
     def _message_delta(self, native: Native) -> tuple[Event, ...]:
         self._count(native.get("usage"))
@@ -252,6 +267,20 @@ class MessagesTranslator:
             # Thinking is billed within the output tokens; its part is not always reported.
             reasoning_tokens=self._counters.get("thinking_tokens", None if thinks else 0),
         )
+
+
+def _is_of_a_program(block: object) -> bool:
+    caller = block.get("caller") if isinstance(block, dict) else None
+    return isinstance(caller, dict) and caller.get("type") != "direct"
+
+
+def _whole_input(content: Native, caller: object) -> str:
+    value = content.get("input")
+    if value in (None, {}):
+        return ""
+    if caller is None or not isinstance(value, dict):
+        raise violation("expected a tool's input by input_json_delta, saw a whole one")
+    return dumps(value)
 
 
 def _index(native: Native) -> int:

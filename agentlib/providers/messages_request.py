@@ -88,14 +88,9 @@ def _blocks(entry: Entry, number: int) -> list[dict[str, Any]]:
         refuse_name(call.name, f"entry {number}")
         _refuse_call_id(call.call_id, number)
         refuse_surrogates(dumps(call.arguments), number)
-        blocks.append(
-            {
-                "type": "tool_use",
-                "id": call.call_id,
-                "name": call.name,
-                "input": thaw(call.arguments),
-            }
-        )
+        block = {"type": "tool_use", "id": call.call_id, "name": call.name}
+        caller = {"caller": thaw(call.caller)} if call.caller is not None else {}
+        blocks.append({**block, "input": thaw(call.arguments), **caller})
     return blocks
 
 

@@ -45,6 +45,18 @@ ASKS_THE_HOST = {
     "tool_search_call": "it asks the host to search its tools",
 }
 
+# The tools of xAI's `x_search`, by xAI's page of that name. They run at the provider.
+OF_X_SEARCH = frozenset(
+    {
+        "x_user_search",
+        "x_keyword_search",
+        "x_semantic_search",
+        "x_thread_fetch",
+        "view_image",
+        "view_x_video",
+    }
+)
+
 NOT_PORTABLE = "it cannot be sent back in the portable form"
 UNKNOWN = "what it asks of the host is not known"
 
@@ -84,13 +96,20 @@ def answers(output: Iterable[Native]) -> frozenset[tuple[str, str]]:
 def refusal(item: Native, answered: Container[tuple[str, str]], *, native: bool) -> str:
     """Return why `item` cannot be sent back; empty where it can. `answered`: see `answers`."""
     kind = item["type"]
-    if kind in ANSWERED_BY and _is_answered(item, answered):
+    if _is_of_x_search(item) or (kind in ANSWERED_BY and _is_answered(item, answered)):
         return "" if native else NOT_PORTABLE
     if kind in ASKS_THE_HOST:
         return ASKS_THE_HOST[kind]
     if kind not in HOSTED:
         return UNKNOWN
     return "" if native else NOT_PORTABLE
+
+
+def _is_of_x_search(item: Native) -> bool:
+    # xAI reports the steps of its own search in these words: it made them, and read the results.
+    call_id = item.get("call_id")
+    known = item["type"] == "custom_tool_call" and item.get("name") in OF_X_SEARCH
+    return known and isinstance(call_id, str) and call_id.startswith("xs_call_")
 
 
 def _is_answered(item: Native, answered: Container[tuple[str, str]]) -> bool:

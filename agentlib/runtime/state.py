@@ -187,7 +187,7 @@ def _entry_out(entry: Entry) -> dict[str, Any]:
         "role": entry.role,
         "text": entry.text,
         "refusal": entry.refusal,
-        "calls": [[c.call_id, c.name, thaw(c.arguments)] for c in entry.calls],
+        "calls": [_call_out(c) for c in entry.calls],
         "rejected": [[c.call_id, c.name, c.arguments] for c in entry.rejected],
         "native": [native.provider, thaw(native.items)] if native is not None else None,
     }
@@ -209,13 +209,17 @@ def _message_in(value: Mapping[str, Any]) -> Message:
     )
 
 
+def _call_out(call: ToolCall) -> list[Any]:
+    caller = [thaw(call.caller)] if call.caller is not None else []
+    return [call.call_id, call.name, thaw(call.arguments), *caller]
+
+
 def _calls_in(rows: Iterable[Sequence[Any]]) -> Iterable[ToolCall]:
-    return (ToolCall(call_id, name, FrozenObject(arguments)) for call_id, name, arguments in rows)
+    return (ToolCall(row[0], row[1], *map(FrozenObject, row[2:])) for row in rows)
 
 
 def _execution_out(execution: Execution) -> list[Any]:
-    call = execution.call
-    identity = [call.call_id, call.name, thaw(call.arguments)]
+    identity = _call_out(execution.call)
     times = [execution.waited, execution.ran]
     return [identity, execution.status, execution.output, *times, sorted(execution.beside)]
 

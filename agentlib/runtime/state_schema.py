@@ -51,7 +51,8 @@ MONEY = {"type": "string", "maxLength": 128, "pattern": r"^[0-9]+(\.[0-9]+)?(E[+
 USAGE = _row(
     *[{"anyOf": [COUNT, {"type": "null"}]}] * (len(fields(Usage)) - 1), {"type": "boolean"}
 )
-CALL = _row(NAME, NAME, OBJECT)
+# The fourth is the hosted program that made it, where one did.
+CALL = _row(NAME, NAME, OBJECT, OBJECT) | {"minItems": 3}
 
 
 def _message(roles: list[str], fewest_calls: int, rejected: dict[str, Any]) -> dict[str, Any]:
