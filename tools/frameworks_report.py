@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any
 
-from agentlib.attack.scenarios import HELD_OPEN, HOSTILE, USAGE_TWICE, Scenario
+from agentlib.attack.scenario import HELD_OPEN, USAGE_TWICE, Scenario
+from agentlib.attack.scenarios import HOSTILE
 
 Known = Mapping[str, Any]
 Titles = Mapping[str, str]

@@ -7,7 +7,7 @@ from typing import Any
 
 from agentlib.attack.apis import Api
 from agentlib.attack.arguments import CALL_IDS, Target, make_calls
-from agentlib.attack.scenarios import Scenario
+from agentlib.attack.scenario import Scenario
 from agentlib.conformance.dialects.common import (
     ARGUMENTS,
     CALL_END,

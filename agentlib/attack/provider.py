@@ -20,7 +20,7 @@ from agentlib.attack.apis import Api
 from agentlib.attack.arguments import CALL_IDS, AttackUnusable, NotForThisTool, Target, make_target
 from agentlib.attack.mutations import encode, encode_answer
 from agentlib.attack.requests import Asked, history_problem, read_asked
-from agentlib.attack.scenarios import Scenario
+from agentlib.attack.scenario import Scenario
 from agentlib.attack.serialize import as_body, as_served, as_stream
 from agentlib.conformance.dialects.common import Native
 from agentlib.faultserver.server import LoopbackServer, Reply, Request

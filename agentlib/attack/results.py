@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from agentlib.attack.apis import Api
-from agentlib.attack.scenarios import GOOD_CALL, Scenario
+from agentlib.attack.scenario import GOOD_CALL, Scenario
 from agentlib.attack.settings import Settings
 from agentlib.jsonvalues import one_line, printable, shorten
 from agentlib.wording import plural

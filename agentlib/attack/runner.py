@@ -13,7 +13,8 @@ from agentlib.attack.arguments import Target, reason_not_for
 from agentlib.attack.provider import HostileProvider
 from agentlib.attack.results import Arguments, Report, Result
 from agentlib.attack.run_command import Ended, end_running
-from agentlib.attack.scenarios import CONTROLS, GOOD_CALL, Scenario
+from agentlib.attack.scenario import GOOD_CALL, Scenario
+from agentlib.attack.scenarios import CONTROLS
 from agentlib.attack.settings import Settings
 from agentlib.attack.verdicts import baseline_of, control_problem, executions_of, judge
 

@@ -9,7 +9,8 @@ from typing import Any
 
 from agentlib.attack.apis import Api
 from agentlib.attack.arguments import AttackUnusable
-from agentlib.attack.scenarios import HOSTILE, SCENARIOS, Scenario
+from agentlib.attack.scenario import Scenario
+from agentlib.attack.scenarios import HOSTILE, SCENARIOS
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,8 @@ from urllib.parse import urlsplit
 
 from agentlib.attack.arguments import Target, make_target
 from agentlib.attack.mutations import encode
-from agentlib.attack.scenarios import SCENARIOS, Scenario
+from agentlib.attack.scenario import Scenario
+from agentlib.attack.scenarios import SCENARIOS
 from agentlib.attack.serialize import as_served, as_stream
 from agentlib.conformance.dialects.common import Native
 from agentlib.conversation import Catalog, ToolSpec, user

@@ -12,7 +12,7 @@ from agentlib.attack.mutations import INPUT_TOKENS
 from agentlib.attack.provider import HostileProvider
 from agentlib.attack.results import MAX_SHOWN_CHARACTERS, Arguments, Result, Verdict, last_line
 from agentlib.attack.run_command import Ended
-from agentlib.attack.scenarios import GOOD_CALL, USAGE_TWICE, Scenario
+from agentlib.attack.scenario import GOOD_CALL, USAGE_TWICE, Scenario
 from agentlib.jsonvalues import one_line, shorten
 from agentlib.probe import Execution
 from agentlib.wording import plural

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from typing import Any
 
-from agentlib.attack.scenarios import CONTROLS, Scenario
+from agentlib.attack.scenario import Scenario
+from agentlib.attack.scenarios import CONTROLS
 from agentlib.attack.settings import Settings
 from agentlib.attack.small_agent import TOOLS, events_of, stream_of, target_of
 from agentlib.conformance.dialects.common import Native

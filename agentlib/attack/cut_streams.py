@@ -1,0 +1,85 @@
+"""Scenarios whose stream ends too early: in a call, after it, or before the response's own end."""
+
+from __future__ import annotations
+
+from agentlib.attack.scenario import Scenario
+
+CUTS: tuple[Scenario, ...] = (
+    Scenario(
+        "cut-after-item-done",
+        "the stream ends after the call is whole",
+        "The arguments were all there, and the response never completed.",
+        "completed",
+        mutations=("cut after the call",),
+        done=False,
+        kind="cut-stream",
+    ),
+    Scenario(
+        "cut-after-arguments",
+        "the stream ends after the last fragment",
+        "Nothing said that the call was done, nor that the response was complete.",
+        "completed",
+        mutations=("cut after the arguments",),
+        apis=("responses", "messages"),
+        kind="cut-stream",
+    ),
+    Scenario(
+        "done-without-finish",
+        "[DONE] comes, and no finish reason",
+        "A transport's last line was taken for the model's own word that it had finished.",
+        "completed",
+        mutations=("cut after the call",),
+        apis=("chat",),
+        kind="missing-finish-reason",
+    ),
+    Scenario(
+        "cut-before-stop",
+        "a stop reason comes, and no message_stop",
+        "The reason came, and the message never ended.",
+        "completed",
+        mutations=("cut before the end",),
+        apis=("messages",),
+        kind="cut-stream",
+    ),
+    Scenario(
+        "reset-after-item-done",
+        "the connection is reset after the call is whole",
+        "A torn connection was taken for an end.",
+        "completed",
+        mutations=("cut after the call",),
+        ends="reset",
+        done=False,
+        kind="cut-stream",
+    ),
+    Scenario(
+        "cut-in-arguments",
+        "the stream ends inside the arguments",
+        "Arguments that no one finished were acted on.",
+        "completed",
+        calls=("cut",),
+        mutations=("cut after the arguments",),
+        done=False,
+        kind="cut-stream",
+    ),
+    Scenario(
+        "cut-in-last-value",
+        "the stream ends inside the last value",
+        "Every name was there and the last value was cut: half a value was acted on.",
+        "completed",
+        calls=("cut in the last value",),
+        mutations=("cut after the arguments",),
+        done=False,
+        kind="cut-stream",
+    ),
+    Scenario(
+        "cut-optional",
+        "the stream ends inside an argument that has a default",
+        "A cut value, or the default in its place, was taken for what the model meant.",
+        "completed",
+        calls=("cut in the last value",),
+        mutations=("cut after the arguments",),
+        done=False,
+        optional=True,
+        kind="cut-stream",
+    ),
+)
