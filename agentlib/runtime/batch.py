@@ -47,6 +47,7 @@ INTERRUPTED: dict[RunsIn, str] = {
 }
 GOES_ON = "unknown: the run was cancelled and this call did not stop; it may still run"
 SHOWN = "shown to the user; nothing was done"
+HELD = "not shown: "
 NOT_SHOWN = "error: it could not be shown; nothing was done"
 DENIED = "not executed: the user denied it: "
 
@@ -135,13 +136,36 @@ class Batch:
             denied = f"{DENIED}{self._denied[call.call_id]}"
             self.executions[place] = Execution(call, "denied", denied)
         elif call.name in self._host.presentation:
-            self._show(place, call)
+            return
         else:
             async with self._places:
                 await self._execute(place, call, self._placed(place))
         self._open.discard(place)
         with self._kept():
             done(self.executions[place])
+
+    def show(
+        self, unbacked: Callable[[ToolCall], str | None], done: Callable[[Execution], None]
+    ) -> None:
+        """Show the cards, now that the other calls have ended.
+
+        A card says what they did: where one was not executed, or `unbacked` says what the card
+        claims without evidence, it is not shown.
+        """
+        cards = self._host.presentation
+        others = [each for each in self.executions if each.call.name not in cards]
+        lost = next((each.call.name for each in others if each.status != "executed"), None)
+        for place, found in enumerate(self.executions):
+            if found.call.name not in cards or found.status == "denied":
+                continue
+            with self._kept():
+                held = f"{lost} beside it was not executed" if lost else unbacked(found.call)
+                if held is None:
+                    self._show(place, found.call)
+                else:
+                    self._end(place, "not_executed", f"{HELD}{held}")
+            with self._kept():
+                done(self.executions[place])
 
     def _show(self, place: int, call: ToolCall) -> None:
         self.executions[place] = Execution(call, "failed", NOT_SHOWN)

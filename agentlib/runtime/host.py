@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -13,6 +13,9 @@ from agentlib.runtime.limits import RepairReason
 from agentlib.runtime.receipts import ClaimRule, Receipt, unsupported
 
 FALLBACK = "I could not finish this within the limits that I was given."
+
+# The classes of a problem that make any committed text untrue, and not an answer alone.
+UNBACKED = frozenset({"unsupported_claim", "unbacked_fact"})
 
 OnMalformed: TypeAlias = Literal["stop", "repair"]
 
@@ -46,8 +49,9 @@ class Host:
     `approval` returns why a call needs a person's approval, or None. `checks` look at an answer
     and the receipts before it is committed; `rules` say what may be claimed on which receipt.
     `verify`, where given, is the only thing that can call a task solved. Calls of `presentation`
-    tools go to `show` and are never executed. `on_malformed` says whether a response whose
-    arguments are wrong, or that was cut by its output limit, ends the run or costs a repair.
+    tools are never executed: they go to `show`, once the calls beside them have been executed and
+    what they claim is backed. `on_malformed` says whether a response whose arguments are wrong,
+    or that was cut by its output limit, ends the run or costs a repair.
     `journal` is by default one for this process; a FileJournal is one for all that share its file.
     `key`, where given, seals what is saved, so that who only can write the store can change
     nothing; raises ValueError where it is short.
@@ -74,8 +78,27 @@ class Host:
         """Return the first thing that is wrong with an answer, or None."""
         if not answer.strip():
             return Problem("empty_answer", "Your answer was empty. Answer, or call a tool.")
-        for claim, words in unsupported(answer, held, self.rules).items():
-            detail = f"Your answer says {words!r}; nothing that was executed supports {claim}."
-            return Problem("unsupported_claim", f"{detail} Do it, or do not claim it.")
-        found = (check(answer, held) for check in self.checks)
-        return next((problem for problem in found if problem is not None), None)
+        return next(self._problems(answer, held), None)
+
+    def unbacked(self, text: str, held: Sequence[Receipt]) -> Problem | None:
+        """Return the first claim of any text that no receipt backs, or None."""
+        found = self._problems(text, held) if text.strip() else iter(())
+        # What a check returns that is no Problem is returned too: whoever asks refuses it.
+        reasons = ((problem, getattr(problem, "reason", None)) for problem in found)
+        return next((problem for problem, why in reasons if why is None or why in UNBACKED), None)
+
+    def _problems(self, text: str, held: Sequence[Receipt]) -> Iterator[Problem]:
+        for claim, words in unsupported(text, held, self.rules).items():
+            yield self._claimed(claim, words, held)
+        found = (check(text, held) for check in self.checks)
+        yield from (problem for problem in found if problem is not None)
+
+    def _claimed(self, claim: str, words: str, held: Sequence[Receipt]) -> Problem:
+        # A call that was made and does not back the claim is a fact that can be named.
+        tools = {rule.tool for rule in self.rules if rule.claim == claim}
+        made = [receipt for receipt in held if receipt.name in tools]
+        if made:
+            detail = f"Your answer says {words!r}; what can be said is: {made[-1].allowed_claim}."
+            return Problem("unbacked_fact", f"{detail} Say that, or do what you claim.")
+        detail = f"Your answer says {words!r}; nothing that was executed supports {claim}."
+        return Problem("unsupported_claim", f"{detail} Do it, or do not claim it.")

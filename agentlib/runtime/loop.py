@@ -9,8 +9,6 @@ with calls and the results of all of them are appended together, never one witho
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import anyio
@@ -33,6 +31,8 @@ from agentlib.runtime.events import (
     Turned,
     TurnStarted,
 )
+from agentlib.runtime.evidence import receipts, unbacked
+from agentlib.runtime.execution import Execution
 from agentlib.runtime.host import Host
 from agentlib.runtime.journal import claim_resumption
 from agentlib.runtime.limits import Budget, RepairReason, RunLimits, billed
@@ -55,15 +55,13 @@ from agentlib.runtime.parts import (
     COMMIT,
     MODEL,
     OBSERVE,
-    RULES,
     VERIFY,
     PartFailed,
     ask,
     described,
     wait_for,
 )
-from agentlib.runtime.publication import Publication
-from agentlib.runtime.receipts import ClaimRule, receipts_of
+from agentlib.runtime.publication import Committed, Kind, Publication
 from agentlib.runtime.state import RunState, StateError
 from agentlib.stopwatch import Stopwatch
 
@@ -102,6 +100,9 @@ class Run:
         self._scope = anyio.CancelScope()
         self._reason = ""
         self._begun = 0.0
+        # Whether the text beside the calls went out before them, and the texts that wait for them.
+        self._announced = False
+        self._held: list[tuple[Kind, str]] = []
 
     async def start(self, history: Sequence[Entry]) -> Outcome:
         """Run turns on `history` until an outcome.
@@ -130,6 +131,7 @@ class Run:
             turn = state.account.turns
             first = ask(CLAIM, claim_resumption, self._host.journal, state.run_id, turn)
             self._publication.committed[:] = state.committed
+            self._announced = Committed("narration", state.pending.text) in state.committed[-1:]
             return await (self._run(denied) if first else self._again(state.pending))
         except PartFailed as failed:
             self.outcome = self._host_failed(failed)
@@ -218,7 +220,7 @@ class Run:
 
     async def _act(self, decision: Decision) -> Outcome | None:
         message = self.state.wait_for(decision)
-        self._publish(self._publication.narrate, decision.text)
+        self._announced = ask(COMMIT, self._publication.announce, decision.text)
         reasons = self._reasons(message)
         if reasons:
             return self._wait(reasons)
@@ -227,41 +229,61 @@ class Run:
 
     async def _execute(self, message: Message, denied: Mapping[str, str]) -> None:
         batch = Batch(
-            self.state.run_id,
-            message.calls,
-            self._host,
-            self._limits,
-            self._clock,
-            denied,
+            self.state.run_id, message.calls, self._host, self._limits, self._clock, denied
         )
         turn = self.state.account.turns
+
+        def done(execution: Execution) -> None:
+            self._tell(Executed(turn, execution))
+
+        def claims(card: ToolCall) -> str | None:
+            executions = [*self.state.executions, *batch.executions]
+            problem = unbacked(self._host, dumps(card.arguments), executions)
+            return None if problem is None else problem.detail
+
         try:
             with self._stopwatch.within("tool"):
-                await batch.execute(lambda execution: self._tell(Executed(turn, execution)))
+                await batch.execute(done)
+            batch.show(claims, done)
         finally:
             self._stopwatch.move(batch.queued, "tool", "queue")
             self.state.settle(batch.executions)
+            self._held = [] if self._announced else [("narration", message.text)]
+            self._held.append(("refusal", message.refusal))
         if batch.failed is not None:
             raise batch.failed
+        self._speak()
+
+    def _speak(self) -> None:
+        # The results of the calls are in: what stood beside them is backed by now, or never was.
+        while self._held:
+            kind, text = self._held[0]
+            if unbacked(self._host, text, self.state.executions) is not None:
+                self._publication.drop(text)
+            elif kind == "narration":
+                self._publish(self._publication.narrate, text)
+            else:
+                self._publish(self._publication.publish, kind, text)
+            del self._held[0]
 
     def _answer(self, decision: Decision) -> Outcome | None:
-        message = decision.message()
+        message, text = decision.message(), decision.refusal or decision.text
+        held = receipts(self._host, self.state.executions)
         if decision.refusal:
-            self.state.history.append(message)
-            self._publish(self._publication.publish, "refusal", decision.refusal)
-            return self._end(Finished, text=decision.refusal, verified=False, refused=True)
-        rules = [replace(rule, succeeded=_guarded(rule)) for rule in self._host.rules]
-        held = ask(RULES, receipts_of, self.state.executions, rules)
-        problem = ask(CHECKS, self._host.problem, decision.text, held)
+            problem = unbacked(self._host, text, self.state.executions)
+        else:
+            problem = ask(CHECKS, self._host.problem, text, held)
         if problem is not None:
-            self._publication.drop(decision.text)
-            entries = [message] if decision.text else []
+            self._publication.drop(text)
+            entries = [message] if text else []
             return self._repair(problem.reason, problem.detail, [*entries, user(problem.detail)])
         self.state.history.append(message)
-        self._publish(self._publication.publish, "answer", decision.text)
+        self._publish(self._publication.publish, "refusal" if decision.refusal else "answer", text)
+        if decision.refusal:
+            return self._end(Finished, text=text, verified=False, refused=True)
         verify = self._host.verify
-        verified = verify is not None and ask(VERIFY, verify, decision.text, held)
-        return self._end(Finished, text=decision.text, verified=verified)
+        verified = verify is not None and ask(VERIFY, verify, text, held)
+        return self._end(Finished, text=text, verified=verified)
 
     def _failed(self, failure: AgentlibError) -> Outcome | None:
         account = self.state.account
@@ -349,6 +371,9 @@ class Run:
 
     def _end(self, kind: type[Any], **rest: Any) -> Outcome:
         self._stopwatch.stop()
+        for _, text in self._held:
+            self._publication.drop(text)
+        self._held.clear()
         outcome: Outcome = kind(
             run_id=self.state.run_id,
             history=tuple(self.state.history),
@@ -359,10 +384,6 @@ class Run:
             **rest,
         )
         return outcome
-
-
-def _guarded(rule: ClaimRule) -> Callable[[ToolCall, str], bool]:
-    return partial(ask, RULES, rule.succeeded)
 
 
 def _told(failure: ResponseFailure, history: Sequence[Entry]) -> list[Entry]:

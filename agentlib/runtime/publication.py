@@ -2,8 +2,9 @@
 
 A draft goes out as it comes, to observers who know that it is one. Committed text is what the
 user sees: bytes that were sent cannot be unsent, so it goes out only when the turn is known.
-Narration before a call is held until then, and published or dropped by policy; an answer is held
-until its checks have passed.
+Text beside calls is held until their results are in and its claims are checked as an answer's are:
+"I have cancelled your booking" is said before anything was. What a policy calls harmless may go
+out at once. An answer is held until its checks have passed.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ class Publication:
     """The two streams of one run.
 
     `draft` is handed fragments of text, `commit` whole committed texts. `narration` is the policy
-    for what the model says in a turn that acts. `committed` and `dropped` keep what was decided.
+    for what the model says in a turn that acts, and `harmless` says which of it claims nothing and
+    may go out before the calls have run; by default nothing is. `committed` and `dropped` keep
+    what was decided.
     """
 
     def __init__(
@@ -39,20 +42,29 @@ class Publication:
         draft: Callable[[str], None] = lambda _: None,
         commit: Callable[[Committed], None] = lambda _: None,
         narration: Narration = "publish",
+        harmless: Callable[[str], bool] = lambda _: False,
     ) -> None:
         self.committed: list[Committed] = []
         self.dropped: list[str] = []
         self._draft = draft
         self._commit = commit
         self._narration = narration
+        self._harmless = harmless
 
     def observe(self, event: object) -> None:
         """Take an event of the stream: text goes to the draft. Fits a model's `report`."""
         if isinstance(event, TextDelta):
             self._draft(event.text)
 
+    def announce(self, text: str) -> bool:
+        """Commit at once a text beside calls that is harmless; return whether that was done."""
+        if not text or self._narration == "drop" or not self._harmless(text):
+            return False
+        self.publish("narration", text)
+        return True
+
     def narrate(self, text: str) -> None:
-        """Decide about a text that stood beside calls, once they are known to be released."""
+        """Decide about a text beside calls whose results are in, and whose claims are backed."""
         if text and self._narration == "publish":
             self.publish("narration", text)
         else:

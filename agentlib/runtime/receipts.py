@@ -10,20 +10,48 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from agentlib.conversation import ToolCall
-from agentlib.runtime.execution import Execution
+from agentlib.runtime.execution import Execution, Status
+
+State: TypeAlias = Literal["proposed", "executed", "refused", "unknown"]
+
+# What is known of a call, by what came of it, and what may be said of it by that alone.
+KNOWN: Mapping[Status, tuple[State, str]] = {
+    "executed": ("executed", "{} was executed, and returned what is recorded"),
+    "failed": ("unknown", "{} failed, and whether it acted is unknown"),
+    "timed_out": ("unknown", "{} was stopped, and whether it acted is unknown"),
+    "unknown": ("unknown", "{} was begun, and whether it acted is unknown"),
+    "shown": ("proposed", "{} was shown, and nothing was done"),
+    "denied": ("refused", "{} was refused, and not executed"),
+    "not_executed": ("proposed", "{} was proposed, and not executed"),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What was recorded of one executed call, whether it succeeded, and what may be claimed."""
+    """What is known of one call: what was recorded, whether it succeeded, what may be claimed.
+
+    `recorded` is empty, and nothing is claimed, where the call was not executed, or nobody knows.
+    """
 
     call_id: str
     name: str
     recorded: str
     succeeded: bool
     claims: frozenset[str]
+    status: Status = "executed"
+
+    @property
+    def state(self) -> State:
+        """Whether the call was only proposed, executed, refused, or what it did is unknown."""
+        return KNOWN[self.status][0]
+
+    @property
+    def allowed_claim(self) -> str:
+        """What may be said because of it: its claims, or else what came of the call."""
+        return ", ".join(sorted(self.claims)) or KNOWN[self.status][1].format(self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,22 +72,27 @@ class ClaimRule:
 
 
 def receipts_of(executions: Iterable[Execution], rules: Sequence[ClaimRule]) -> tuple[Receipt, ...]:
-    """Return a receipt for each call that was executed, in order."""
-    acted = [each for each in executions if each.status not in ("not_executed", "denied", "shown")]
+    """Return a receipt for each call, in order."""
+    every = tuple(executions)
     return tuple(
-        _receipt(execution, rules, {later.call.name for later in acted[place:]})
-        for place, execution in enumerate(acted, 1)
-        if execution.status == "executed"
+        _receipt(execution, rules, {later.call.name for later in every[place:] if _acted(later)})
+        for place, execution in enumerate(every, 1)
     )
+
+
+def _acted(execution: Execution) -> bool:
+    return execution.status not in ("not_executed", "denied", "shown")
 
 
 def _receipt(execution: Execution, rules: Sequence[ClaimRule], later: set[str]) -> Receipt:
-    call, output = execution.call, execution.output
-    earned = [rule for rule in rules if rule.tool == call.name and rule.succeeded(call, output)]
+    call, status = execution.call, execution.status
+    output = execution.output if status == "executed" else ""
+    judged = [rule for rule in rules if rule.tool == call.name] if status == "executed" else []
+    earned = [rule for rule in judged if rule.succeeded(call, output)]
     claims = frozenset(
         rule.claim for rule in earned if not rule.voided_by & (later | execution.beside)
     )
-    return Receipt(call.call_id, call.name, output, bool(earned), claims)
+    return Receipt(call.call_id, call.name, output, bool(earned), claims, status)
 
 
 def unsupported(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from agentlib.conversation import ToolCall
@@ -58,9 +58,17 @@ class Screens(Stage):
     `naive` is what a user reads whose screen is plugged into the draft.
     """
 
-    def __init__(self, *script: Step, narration: Narration = "publish", **how: Any) -> None:
+    def __init__(
+        self,
+        *script: Step,
+        narration: Narration = "publish",
+        harmless: Callable[[str], bool] = lambda _: False,
+        **how: Any,
+    ) -> None:
         self.lines: list[tuple[float, str, str, str]] = []
-        publication = Publication(draft=self._drafted, commit=self._committed, narration=narration)
+        publication = Publication(
+            draft=self._drafted, commit=self._committed, narration=narration, harmless=harmless
+        )
         super().__init__(*script, publication=publication, **how)
 
     @property
@@ -92,7 +100,7 @@ class Screens(Stage):
         return self._table()._repr_html_()
 
     def _table(self) -> Table:
-        lines = sorted((*self.lines, *self._steps()), key=lambda line: line[0])
+        lines = sorted((*self._steps(), *self.lines), key=lambda line: line[0])
         rows = ((f"{at:.1f} s", draft and quote(draft), *rest) for at, draft, *rest in lines)
         return table("at, draft, the user sees, the loop", rows)
 
@@ -105,15 +113,16 @@ async def show(*script: Step, **how: Any) -> Screens:
 
 
 def held(receipts: Sequence[Receipt]) -> Table:
-    """Return receipts as a table: what was recorded, whether it succeeded, what may be claimed."""
+    """Return receipts as a table: what is known of each call, and what may be claimed."""
     rows = (
         (
             receipt.call_id,
             receipt.name,
+            receipt.state,
             receipt.recorded,
             "yes" if receipt.succeeded else "no",
-            ", ".join(sorted(receipt.claims)) or "nothing",
+            receipt.allowed_claim,
         )
         for receipt in receipts
     )
-    return table("call, tool, recorded, succeeded, may be claimed", rows)
+    return table("call, tool, state, recorded, succeeded, may be claimed", rows)
