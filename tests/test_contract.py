@@ -28,6 +28,7 @@ from agentlib.conformance.mutations import KINDS, EncodedScript, Mutation, every
 from agentlib.conformance.script import (
     INVALID,
     ONE_CALL,
+    REASONED,
     SCRIPTS,
     STOPS,
     TEXT_AND_CALL,
@@ -96,7 +97,7 @@ def test_responses_restates_everything_so_that_no_harm_goes_unseen():
     assert trials_of_own("responses")[0].unseen == {}
 
 
-@pytest.mark.parametrize("name", ["chat", "messages"])
+@pytest.mark.parametrize("name", ["chat", "messages", "gemini"])
 def test_what_cannot_be_seen_is_counted_and_shown_with_its_reason(name):
     report, _ = trials_of_own(name)
     text = " ".join(repr(report).split())
@@ -123,6 +124,15 @@ WITNESSES = {
         (TWO_ALIKE, "pieces of 1, first empty, interleaved"),
         (TEXT_AND_CALL, "interleaved, no empty fragment"),
         (THREE_CALLS, "text in the block's start"),
+        (ONE_CALL.stopped("length"), "plain"),
+    ],
+    "gemini": [
+        (THREE_CALLS, "plain"),
+        (TWO_ALIKE, "plain"),
+        (THREE_CALLS, "in pieces"),
+        (TEXT_AND_CALL, "arguments in pieces of 1, end empty"),
+        (REASONED, "plain"),
+        (THREE_CALLS, "finish reason beside the last part"),
         (ONE_CALL.stopped("length"), "plain"),
     ],
     "tally": [

@@ -81,6 +81,13 @@ PROVIDERS = {
             reads="agentlib.providers.messages:MessagesTranslator",
             writes="agentlib.providers.messages_request:encode_request",
         ),
+        Provider(
+            name="gemini",
+            title="Google Gemini",
+            terminal="finish reason STOP and a clean end",
+            reads="agentlib.providers.gemini:GeminiTranslator",
+            writes="agentlib.providers.gemini_request:encode_request",
+        ),
     )
 }
 TOLERANT = "agentlib.providers.compat:tolerant"
