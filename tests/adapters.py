@@ -92,6 +92,9 @@ class Seen:
                 function = call.get("function") or {}
                 self._start(call.get("index"), call.get("id"), function.get("name"))
                 self._more(call.get("index"), function.get("arguments"))
+        for candidate in event.get("candidates") or ():
+            for part in (candidate.get("content") or {}).get("parts") or ():
+                self._part(part.get("functionCall"))
         item, block = event.get("item") or {}, event.get("content_block") or {}
         kind = event.get("type")
         if kind == "response.output_item.added" and item["type"] == "function_call":
@@ -108,6 +111,20 @@ class Seen:
             self.done = item["id"]
         elif kind == "content_block_stop" and event["index"] in self.calls:
             self.done = event["index"]
+
+    def _part(self, call):
+        if call is not None:
+            if call.get("name"):
+                self._start(len(self.calls), call.get("id"), call["name"])
+                self.calls[len(self.calls) - 1][2] = "{}"
+            held = self.calls[len(self.calls) - 1]
+            arguments = json.loads(held[2]) | call.get("args", {})
+            for piece in call.get("partialArgs", ()):
+                name, value = piece["jsonPath"].removeprefix("$."), piece.get("stringValue")
+                arguments[name] = arguments.get(name, "") + value
+            held[2] = json.dumps(arguments)
+            if not call.get("willContinue"):
+                self.done = len(self.calls) - 1
 
     def _start(self, key, call_id, name):
         call = self.calls.setdefault(key, ["", "", ""])

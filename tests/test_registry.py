@@ -46,8 +46,12 @@ def test_each_row_makes_a_fresh_translator(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_each_row_encodes_the_same_history(name):
     request = find_provider(name).encode("m", [user("Hi.")], TOOLS, max_output_tokens=9)
-    assert (request["model"], request["stream"]) == ("m", True)
-    assert 9 in request.values()
+    if name == "gemini":
+        # Its path names the model, and that it streams.
+        assert request["generationConfig"] == {"maxOutputTokens": 9}
+    else:
+        assert (request["model"], request["stream"]) == ("m", True)
+        assert 9 in request.values()
     assert "Hi." in str(request)
     assert all(tool.name in str(request["tools"]) for tool in TOOLS)
 

@@ -244,6 +244,7 @@ class _Turn:
 
     def __init__(self) -> None:
         self._parts: list[dict[str, Any]] = []
+        self._call: dict[str, Any] = {}
         self._texts: list[tuple[dict[str, Any], ArgumentText]] = []
 
     def add(self, part: Native) -> None:
@@ -260,16 +261,17 @@ class _Turn:
         """Begin the part of a call."""
         call = part["functionCall"]
         kept = {name: call[name] for name in ("id", "name") if call.get(name)}
-        self._parts.append({**part, "functionCall": kept})
+        self._call = {**part, "functionCall": kept}
+        self._parts.append(self._call)
 
     def sign(self, part: Native) -> None:
         """Keep the signature that comes with a later piece of a call."""
         if part.get("thoughtSignature") is not None:
-            self._parts[-1].setdefault("thoughtSignature", part["thoughtSignature"])
+            self._call.setdefault("thoughtSignature", part["thoughtSignature"])
 
     def end(self, arguments: ArgumentText) -> None:
         """Keep the argument text of a call; it is not parsed before the response is whole."""
-        self._texts.append((self._parts[-1]["functionCall"], arguments))
+        self._texts.append((self._call["functionCall"], arguments))
 
     def native(self) -> NativeTurn | None:
         """Return the turn where the portable form would lose something of it, else None."""

@@ -62,10 +62,7 @@ class ArgumentText:
 
     def whole(self, arguments: Native) -> str:
         """Write arguments that came as one object."""
-        try:
-            return self._add(dumps(arguments))
-        except (ValueError, RecursionError) as error:
-            raise violation(f"a call's args are no JSON: {error}") from error
+        return self._add(_json(arguments))
 
     def take(self, piece: Native) -> str:
         """Write one piece. Raises ProtocolViolation where it does not follow the ones before."""
@@ -87,7 +84,7 @@ class ArgumentText:
         elif self._string is not None:
             raise violation(f"the string at {_shown(place)} goes on, and a {key} came")
         else:
-            added += "null" if key == "nullValue" else dumps(value)
+            added += "null" if key == "nullValue" else _json(value)
         return self._add(added)
 
     def end(self) -> str:
@@ -193,6 +190,13 @@ def _value(piece: Native, *, continues: bool) -> tuple[str, Any]:
     if type(value) not in _TYPES[key]:
         raise violation(f"expected a value that fits as {key}, saw {quote(value)}")
     return key, value
+
+
+def _json(value: object) -> str:
+    try:
+        return dumps(value)
+    except (ValueError, RecursionError) as error:
+        raise violation(f"a call's arguments are no JSON: {error}") from error
 
 
 def _shown(place: Place) -> str:

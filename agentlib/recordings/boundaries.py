@@ -1,7 +1,8 @@
 """Which API a recording speaks, and where in it the next response begins.
 
 One row per API holds its rules, by the names in its own reference: "Responses, streaming events"
-and "Chat Completions, streaming" (OpenAI), "Streaming messages" (Anthropic).
+and "Chat Completions, streaming" (OpenAI), "Streaming messages" (Anthropic), "Generating content"
+(Google).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-Provider: TypeAlias = Literal["responses", "chat", "messages", "unknown"]
+Provider: TypeAlias = Literal["responses", "chat", "messages", "gemini", "unknown"]
 Native: TypeAlias = Mapping[str, Any]
 
 
@@ -54,6 +55,8 @@ def detect_provider(events: Iterable[Native]) -> Provider:
                 hint = _HINTS.get(kind, hint)
         if "choices" in event or event.get("object") == "chat.completion.chunk":
             return "chat"
+        if not _GEMINI.isdisjoint(event):
+            return "gemini"
     return hint
 
 
@@ -78,6 +81,8 @@ def find_starts(provider: Provider, events: Iterable[Native | None]) -> list[Sta
 
 
 _HINTS: dict[str, Provider] = {"error": "responses", "ping": "messages"}
+# A chunk of Gemini has no type. Each of these stands in one alone.
+_GEMINI = frozenset(("candidates", "promptFeedback", "usageMetadata"))
 _TERMINAL = frozenset(
     ("response.completed", "response.failed", "response.incomplete", "error"),
 )
@@ -135,8 +140,29 @@ def _message_begins(event: Native, so_far: _SoFar) -> bool:
     return so_far.ended and event.get("type") == "message_start"
 
 
+def _gemini_id(event: Native) -> str:
+    return _text(event.get("responseId"))
+
+
+def _gemini_ends(event: Native) -> bool:
+    candidates = event.get("candidates")
+    found = candidates if isinstance(candidates, list) else []
+    feedback = event.get("promptFeedback")
+    return (
+        any(isinstance(each, dict) and each.get("finishReason") for each in found)
+        or (isinstance(feedback, dict) and bool(feedback.get("blockReason")))
+        or bool(event.get("error"))
+    )
+
+
+def _gemini_begins(event: Native, so_far: _SoFar) -> bool:
+    new = _gemini_id(event)
+    return bool(new and so_far.identity and new != so_far.identity)
+
+
 _RULES: dict[Provider, _Rules] = {
     "responses": _Rules(_response_id, _response_ends, _response_begins),
     "chat": _Rules(_chunk_id, _chunk_ends, _chunk_begins),
     "messages": _Rules(_message_id, _message_ends, _message_begins),
+    "gemini": _Rules(_gemini_id, _gemini_ends, _gemini_begins),
 }

@@ -68,8 +68,13 @@ def _native(native: NativeTurn | None, new: dict[str, list[str]]) -> NativeTurn 
 
 
 def _item(item: FrozenObject, left: dict[str, Iterator[str]]) -> FrozenObject:
-    call_id = item.get("call_id")
+    part = item.get("functionCall")
+    if isinstance(part, FrozenObject):  # a part of a Gemini turn
+        return FrozenObject({**item, "functionCall": _renamed(part, "id", left)})
+    return _renamed(item, "call_id", left) if item.get("type") == "function_call" else item
+
+
+def _renamed(call: FrozenObject, key: str, left: dict[str, Iterator[str]]) -> FrozenObject:
+    call_id = call.get(key)
     ids = left.get(call_id) if isinstance(call_id, str) else None
-    if item.get("type") != "function_call" or ids is None:
-        return item
-    return FrozenObject({**item, "call_id": next(ids, call_id)})
+    return call if ids is None else FrozenObject({**call, key: next(ids, call_id)})

@@ -49,6 +49,7 @@ UNSEEN: tuple[Unseen, ...] = (
             "alter": _ARGUMENTS | _CALL,
             "drop": _ARGUMENTS,
             "double": _ARGUMENTS,
+            "swap": _ARGUMENTS,
             "field": _ARGUMENTS | _CALL,
         },
     ),
