@@ -117,13 +117,24 @@ def shorten(text: str, length: int) -> str:
 
 
 def quote(value: object) -> str:
-    """Return an untrusted value in quotation marks, short and printable, for an error message."""
-    if not isinstance(value, str):
-        try:
-            value = repr(value)
-        except (RecursionError, ValueError):
-            value = f"{type(value).__name__}, too large to be shown"
-    return printable(json.dumps(shorten(value, MAX_QUOTED_CHARACTERS), ensure_ascii=False))
+    """Return an untrusted value as JSON text, short and printable, for an error message.
+
+    A text stands in quotation marks; what JSON cannot say is named by its type.
+    """
+    if isinstance(value, str):
+        text = json.dumps(shorten(value, MAX_QUOTED_CHARACTERS), ensure_ascii=False)
+    else:
+        text = shorten(_as_json(value), MAX_QUOTED_CHARACTERS)
+    return printable(text)
+
+
+def _as_json(value: object) -> str:
+    try:
+        return json.dumps(thaw(value), ensure_ascii=False)
+    except TypeError:
+        return f"a value of type {type(value).__name__}"
+    except (RecursionError, ValueError):
+        return f"{JSON_NAMES.get(type(value), 'an object')}, too large to be shown"
 
 
 def _escape(found: re.Match[str]) -> str:

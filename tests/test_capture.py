@@ -252,8 +252,8 @@ NO_STREAM = {
     "zip": (b"PK\x03\x04\n\n", "this is a zip archive: unpack it first"),
     "UTF-16": (sse(DELTA).decode().encode("utf-16"), "this is UTF-16 text: save it as UTF-8"),
     "an array": (
-        json.dumps([created(), ended()]).encode(),
-        "this is one JSON array of 2 values, not a stream of events",
+        json.dumps([{"a": 1}, None]).encode(),
+        "this is a recording in JSON of an unknown kind: an array of 2 values, the first an object",
     ),
     "an error body": (
         b'{"error": {"message": "Invalid key", "code": 1}}',
@@ -266,7 +266,10 @@ NO_STREAM = {
     "a whole response": (lines(RESPONSE), "this is a whole response as one JSON object"),
     "a whole message": (lines(MESSAGE), "this is a whole response as one JSON object"),
     "a whole completion": (lines(COMPLETION), "this is a whole response as one JSON object"),
-    "any object": (b'{\n"a": 1\n}', "this is one JSON object, not a stream of events"),
+    "any object": (
+        b'{\n"a": 1\n}',
+        'this is a recording in JSON of an unknown kind: an object with "a"',
+    ),
 }
 
 

@@ -290,26 +290,33 @@ def deep(levels):
     return value
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        None,
-        True,
-        0,
-        10**5000,
-        1e308,
-        "",
-        "x" * 100_000,
-        [],
-        {"a": [1]},
-        deep(5000),
-        "\ud800",
-        b"\0",
-    ],
-    ids=lambda value: type(value).__name__,
-)
+VALUES = [
+    None,
+    True,
+    0,
+    10**5000,
+    1e308,
+    "",
+    "x" * 100_000,
+    [],
+    {"a": [1]},
+    deep(5000),
+    "\ud800",
+    b"\0",
+]
+
+
+def test_a_value_is_quoted_in_the_words_of_json():
+    value = {"a": [None, True, 1.5, "b"]}
+    assert quote(value) == quote(FrozenObject(value)) == '{"a": [null, true, 1.5, "b"]}'
+    assert (quote(None), quote(False), quote(7)) == ("null", "false", "7")
+    assert (quote(b"a"), quote(object)) == ("a value of type bytes", "a value of type type")
+    assert quote(deep(5000)) == "an array, too large to be shown"
+
+
+@pytest.mark.parametrize("value", VALUES, ids=lambda value: type(value).__name__)
 def test_any_value_is_quoted_short_and_printable(value):
     shown = quote(value)
-    assert shown[0] == shown[-1] == '"'
+    assert (shown[0] == shown[-1] == '"') is isinstance(value, str)
     assert len(shown) <= 12 * MAX_QUOTED_CHARACTERS
     assert shown.isprintable()

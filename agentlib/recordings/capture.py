@@ -20,7 +20,7 @@ from agentlib.files import write_file
 from agentlib.jsonvalues import thaw
 from agentlib.recordings.boundaries import Provider, Start, detect_provider, find_starts
 from agentlib.recordings.edits import Edit, apply, as_stream, chain
-from agentlib.recordings.events import CapturedEvent, CapturedResponse
+from agentlib.recordings.events import UNFINISHED, CapturedEvent, CapturedResponse
 from agentlib.recordings.exchanges import MAX_NAMED, Part
 from agentlib.recordings.formats import join_parts, open_recording
 from agentlib.recordings.reader import Item, Reading, read_part, read_stream
@@ -272,7 +272,8 @@ def _responses(reading: Reading, starts: Sequence[Start], before: int) -> list[C
         notes = said if number == 1 else []
         notes = [*notes, *([CUT_BY_NEXT] if cut else [])]
         if last and reading.dropped:
-            notes.append(f"an unfinished event of {reading.dropped:,} bytes at the end is dropped")
+            notes.append(f"{UNFINISHED} of {reading.dropped:,} bytes at the end is dropped")
+        after_it = len(events) + 1
         responses.append(
             CapturedResponse(
                 number=before + number,
@@ -281,6 +282,9 @@ def _responses(reading: Reading, starts: Sequence[Start], before: int) -> list[C
                 done_marker=len(events) < len(items),
                 notes=tuple(notes),
                 tools=reading.part.tools,
+                dropped=reading.dropped if last else 0,
+                last=CapturedEvent(after_it, *reading.last) if last and reading.last else None,
+                page=reading.page if last else "",
             )
         )
     return responses

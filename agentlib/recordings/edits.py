@@ -114,7 +114,8 @@ def apply(
 
     Raises EditError where one cannot be made.
     """
-    changed = list(responses)
+    # Nothing but events is written: what was dropped is no part of what is edited.
+    changed = [replace(each, last=None) if each.last else each for each in responses]
     for edit in edits:
         _check_number("response", edit.response)
         if not 1 <= edit.response <= len(changed):
@@ -220,7 +221,7 @@ def _changed(target: _Target, edit: Edit) -> CapturedResponse:
         raise EditError(f"{edit.name} cannot be done: {error}") from error
     changed = replace(target.response, events=_numbered(events))
     if edit.name == "cut":
-        changed = replace(changed, fault=None, done_marker=False, notes=())
+        changed = replace(changed, fault=None, done_marker=False, notes=(), dropped=0, page="")
     return changed
 
 

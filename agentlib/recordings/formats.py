@@ -23,6 +23,7 @@ from agentlib.recordings.exchanges import (
     streams_of,
 )
 from agentlib.recordings.har import is_har, read_har
+from agentlib.recordings.json_recording import is_json_recording, read_json_recording
 from agentlib.recordings.redaction import Redactor
 from agentlib.recordings.sniff import is_one_document
 from agentlib.recordings.unpack import GZIP, line_feeds, unpack
@@ -37,10 +38,17 @@ _CONTAINERS: tuple[tuple[str, Callable[[bytes], bool], Read], ...] = (
     ("an archive of a browser (HAR)", is_har, read_har),
     ("a cassette", is_cassette, read_cassette),
     ("a recording of curl", is_curl, read_curl),
+    ("a recording in JSON", is_json_recording, read_json_recording),
 )
 # A line that is neither blank, nor a comment, nor a field of the standard.
 _KNOWN_LINE = re.compile(rb"(?:data|event|id|retry)?(?::|\Z)")
 _FIELDS = (b"data:", b"event:", b":", b"id:", b"retry:")
+# At the start of a line, or behind the JSON of an event that broke off: never inside its text,
+# which would go on to the event's closing brace.
+_PAGE = re.compile(
+    rb"^(?:data:[^\n]*)?(?P<page><(?:!doctype\s+html|html|head)\b[^\n]*)(?<!\})$",
+    re.IGNORECASE | re.MULTILINE,
+)
 _FULL_LINE = re.compile(rb"[^\n]+")
 
 
@@ -110,6 +118,18 @@ def odd_lines(part: Part) -> Iterator[str]:
         yield f"{place}line {number} is no field of an event stream: {seen}"
     if len(found) > MAX_NAMED:
         yield f"{place}{len(found) - MAX_NAMED:,} more lines are no field of an event stream"
+
+
+def page_in(part: Part) -> str:
+    """Return the first line of a page of HTML that stands in an event stream, "" where none does.
+
+    A gateway sends one where its own time limit ends the stream: as lines that are no field of a
+    stream, or glued to the event that was being sent.
+    """
+    if part.form != "sse" or b"<" not in part.body:
+        return ""
+    found = _PAGE.search(line_feeds(part.body))
+    return found["page"].decode(errors="replace") if found is not None else ""
 
 
 def _marked(data: bytes) -> Iterator[Part]:

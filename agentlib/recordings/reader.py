@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from agentlib.recordings.exchanges import Part
-from agentlib.recordings.formats import odd_lines
+from agentlib.recordings.formats import odd_lines, page_in
 from agentlib.recordings.fragments import line_of_event
 from agentlib.recordings.redaction import Redactor
 from agentlib.recordings.sniff import is_one_document, what_it_is
@@ -44,6 +45,8 @@ class Reading:
     fault: str | None = None
     stopped: int = 0  # the number of the event at which it stopped
     dropped: int = 0
+    last: Item | None = None  # what was dropped, where only its blank line is missing
+    page: str = ""  # the first line of a page of HTML that came where an event should
 
     @property
     def positions(self) -> list[dict[str, Any] | None]:
@@ -102,7 +105,18 @@ def read_stream(part: Part) -> Reading:
     if reading.fault is None:
         reading.fault, reading.stopped = fault, stopped
     reading.dropped = decoder.dropped
+    if decoder.dropped and reading.fault is None:
+        reading.last = _last_event(source)
+    reading.page = page_in(part)
     return reading
+
+
+def _last_event(source: bytes) -> Item | None:
+    decoder = EventStreamDecoder(MAX_EVENT_BYTES)
+    rest = Reading(Part(b"", "sse"))
+    with suppress(EventStreamError):
+        rest.take(decoder.feed(source.removeprefix(BOM).rpartition(b"\n\n")[2] + b"\n\n"))
+    return rest.items[0] if len(rest.items) == 1 and rest.fault is None else None
 
 
 def read_part(part: Part, redactor: Redactor | None) -> Reading:
@@ -139,7 +153,9 @@ def _no_further(reading: Reading, original: Reading, redactor: Redactor) -> Read
     ):
         return reading
     fault = redactor.lines(original.fault) if original.fault else None
-    return replace(original, part=reading.part, items=reading.items[:count], fault=fault)
+    # What was dropped may hold a secret that is whole only with what follows.
+    items, page = reading.items[:count], redactor.text(original.page)
+    return replace(original, part=reading.part, items=items, fault=fault, last=None, page=page)
 
 
 def _say_what_it_is(reading: Reading, body: bytes) -> None:

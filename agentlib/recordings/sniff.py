@@ -6,9 +6,11 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from agentlib.jsonvalues import StrictJSONError, loads_unique, quote
+from agentlib.jsonvalues import JSON_NAMES, StrictJSONError, loads_unique, quote
 from agentlib.sse import BOM
 
+UNKNOWN_RECORDING = "this is a recording in JSON of an unknown kind"
+_MAX_NAMES = 6
 _SPACE = b" \t\r\n"
 _MAGIC = (
     (b"\x1f\x8b", "this is compressed with gzip, and cannot be unpacked"),
@@ -59,10 +61,10 @@ def is_one_document(source: bytes, lines: Sequence[bytes]) -> bool:
 
     An object on a line of its own is an event where it says its kind, or is a Chat chunk.
     """
-    first = _parse(lines[0]) if lines else None
+    first = parse_document(lines[0]) if lines else None
     if len(lines) == 1:
-        return first is not None and not _is_event(first)
-    return first is None and _parse(source) is not None
+        return first is not None and not is_event(first)
+    return first is None and parse_document(source) is not None
 
 
 def _binary(what: str) -> str:
@@ -73,7 +75,8 @@ def _first_line(start: bytes) -> str:
     return start.split(b"\n")[0].strip(_SPACE).decode(errors="replace")
 
 
-def _parse(text: bytes) -> dict[str, Any] | list[Any] | None:
+def parse_document(text: bytes) -> dict[str, Any] | list[Any] | None:
+    """Return the one JSON object or array that a text is, or None."""
     try:
         value = loads_unique(text.removeprefix(BOM).decode())
     except (UnicodeDecodeError, StrictJSONError):
@@ -81,7 +84,8 @@ def _parse(text: bytes) -> dict[str, Any] | list[Any] | None:
     return value if isinstance(value, dict | list) else None
 
 
-def _is_event(value: dict[str, Any] | list[Any]) -> bool:
+def is_event(value: dict[str, Any] | list[Any]) -> bool:
+    """Say whether an object on its own is an event: it says its kind, or is a Chat chunk."""
     if isinstance(value, list):
         return False
     if value.get("object") == "chat.completion.chunk":
@@ -91,17 +95,26 @@ def _is_event(value: dict[str, Any] | list[Any]) -> bool:
 
 
 def _what_json_it_is(source: bytes) -> str | None:
-    value = _parse(source)
+    value = parse_document(source)
     if value is None:
         first_line = source.removeprefix(BOM).strip(_SPACE).split(b"\n")[0]
-        several = _parse(first_line) is not None
+        several = parse_document(first_line) is not None
         return "these are JSON lines: name the file .jsonl" if several else None
     if isinstance(value, list):
-        return f"this is one JSON array of {len(value)} values, not a stream of events"
+        first = f", the first {_looks_like(value[0])}" if value else ""
+        return f"{UNKNOWN_RECORDING}: an array of {len(value)} values{first}"
     error = value.get("error")
     if error:
         said = error.get("message") if isinstance(error, dict) else error
         return f"this is a JSON error body, not a stream of events: {quote(said)}"
     if isinstance(value.get("output", value.get("choices", value.get("content"))), list):
         return "this is a whole response as one JSON object, not a stream of events"
-    return "this is one JSON object, not a stream of events"
+    return f"{UNKNOWN_RECORDING}: {_looks_like(value)}"
+
+
+def _looks_like(value: object) -> str:
+    if not isinstance(value, dict):
+        return JSON_NAMES[type(value)]
+    names = ", ".join(map(quote, [*value][:_MAX_NAMES]))
+    more = f" and {len(value) - _MAX_NAMES} more" if len(value) > _MAX_NAMES else ""
+    return f"an object with {names}{more}" if names else "an empty object"

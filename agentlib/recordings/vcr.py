@@ -2,7 +2,7 @@
 
 YAML can name a part and repeat it, so that a small file stands for a vast one, and can ask for
 objects of any class. Here it is text, lists and mappings within bounds, an alias is the same object
-once more, and a tag means nothing, but for `!!binary`.
+once more, and a tag means nothing, but for `!!binary`, and the `!binary` of Ruby.
 """
 
 from __future__ import annotations

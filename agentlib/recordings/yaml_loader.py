@@ -13,7 +13,8 @@ import yaml
 from yaml.composer import Composer, ComposerError
 from yaml.constructor import ConstructorError
 
-BINARY = "tag:yaml.org,2002:binary"
+# Ruby writes the tag without its prefix.
+BINARY = ("tag:yaml.org,2002:binary", "!binary")
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -70,7 +71,7 @@ class CassetteLoader(_BoundedComposer, _Base):  # type: ignore[misc]
             return self._mapping(node)
         if isinstance(node, yaml.SequenceNode):
             return self.construct_yaml_seq(node)
-        return self._binary(node) if node.tag == BINARY else str(node.value)
+        return self._binary(node) if node.tag in BINARY else str(node.value)
 
     def _mapping(self, node: Any) -> Any:
         # First the empty object, then what is in it: an alias in it may name the object itself.

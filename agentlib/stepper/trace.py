@@ -26,7 +26,7 @@ from agentlib.jsonvalues import SURROGATE, SURROGATE_PAIR, has_surrogate, join_s
 from agentlib.providers.fields import Native
 from agentlib.providers.registry import find_provider
 from agentlib.reader import ResponseReader
-from agentlib.recordings.events import CapturedResponse
+from agentlib.recordings.events import CapturedResponse, with_last_event
 from agentlib.sse import DONE_EVENT
 from agentlib.stepper.hasty import ActsAtItemDone, HastyAction
 from agentlib.stepper.labels import label
@@ -169,7 +169,9 @@ def build_trace(
     `compat` names what is tolerated of the server. Raises UnknownFlag where it names no flag,
     and nothing else.
     """
+    compat = frozenset(compat)
     reader = partial(ResponseReader, provider, catalog, limits, native=native, compat=compat)
+    response = with_last_event(response, compat)
     builder = _Builder(response, provider, limits or Limits(), reader)
     return builder.build(title, subtitle)
 
