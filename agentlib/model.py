@@ -19,7 +19,7 @@ import anyio.lowlevel
 from agentlib.assembly import Decision, Limits
 from agentlib.clock import Clock, LoopClock
 from agentlib.conversation import Catalog, Entry
-from agentlib.errors import OpenFailure
+from agentlib.errors import OpenFailure, Sent
 from agentlib.failures import CloseFailed, IdleTimeout, ObserverFailed, ResponseFailure
 from agentlib.providers.compat import check_flags
 from agentlib.providers.registry import find_provider
@@ -63,6 +63,10 @@ class StreamingModel:
     items that only the provider understands, and sends them back verbatim; `compat` names what
     is tolerated of the server, and `notes` list what was, in the latest call. `stopwatch` measures
     where the time goes: opening, first event, streaming, closing.
+
+    `idempotency_key` returns a new key for each request; all openings of that request carry it.
+    Give one only for a server or a gateway that honours such keys: whoever ignores them does the
+    work of each opening.
     """
 
     def __init__(
@@ -80,6 +84,7 @@ class StreamingModel:
         native: bool = False,
         compat: Iterable[str] = (),
         stopwatch: Stopwatch | None = None,
+        idempotency_key: Callable[[], str] | None = None,
     ) -> None:
         self.openings: list[Opening] = []
         self.notes: list[str] = []
@@ -95,6 +100,7 @@ class StreamingModel:
         self.native = native
         self._compat = check_flags(compat)
         self._stopwatch = stopwatch or Stopwatch(self._clock)
+        self._make_key = idempotency_key
 
     async def complete(
         self,
@@ -149,17 +155,17 @@ class StreamingModel:
     async def _open(
         self, request: Mapping[str, Any], start: float, openings: list[Opening]
     ) -> NativeStream:
-        begun = 0
-
-        async def open_once() -> NativeStream:
-            nonlocal begun
-            begun += 1
-            return await self._transport.open(request)
-
-        note = partial(self._note, openings)
+        tries = _Tries(self._transport, request, self._make_key and self._make_key())
         with self._clock.timer(start + self._timers.total):
-            return await open_with_retry(open_once, self._policy, self._clock, self._random, note)
-        raise _unopened(self._timers.total, begun)
+            return await open_with_retry(
+                tries.open_once,
+                self._policy,
+                self._clock,
+                self._random,
+                partial(self._note, openings),
+                keyed=bool(tries.key),
+            )
+        raise tries.late(self._timers.total)
 
     async def _consume(self, stream: NativeStream, tools: Catalog, start: float) -> Decision:
         reader = ResponseReader(
@@ -227,10 +233,33 @@ class StreamingModel:
         return closing.problem
 
 
-def _unopened(seconds: float, openings: int) -> OpenFailure:
-    failure = OpenFailure(f"no stream was acquired within {seconds:g} s in all")
-    failure.openings = openings
-    return failure
+class _Tries:
+    """The openings of one request, with its key, and the most that is known of any of them."""
+
+    def __init__(self, transport: Transport, request: Mapping[str, Any], key: str | None) -> None:
+        self.key: Any = {"idempotency_key": key} if key else {}
+        self._transport = transport
+        self._request = request
+        self._begun = 0
+        self._sent: Sent = "not sent"
+
+    async def open_once(self) -> NativeStream:
+        """Open the stream once. Raises OpenFailure."""
+        before, self._sent = self._sent, "perhaps sent"
+        self._begun += 1
+        try:
+            return await self._transport.open(self._request, **self.key)
+        except OpenFailure as failure:
+            # What is known of an opening is known once it has failed, and not while it hangs.
+            self._sent = before if before == "perhaps sent" else failure.sent
+            raise
+
+    def late(self, seconds: float) -> OpenFailure:
+        """Return the failure of openings that took too long in all."""
+        reason = f"no stream was acquired within {seconds:g} s in all"
+        failure = OpenFailure(reason, sent=self._sent)
+        failure.openings = self._begun
+        return failure
 
 
 class _Waits:

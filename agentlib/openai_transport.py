@@ -21,7 +21,8 @@ from agentlib.errors import NotConfigured, OpenFailure
 from agentlib.failures import IdleTimeout, ProtocolViolation, StreamCut
 from agentlib.jsonvalues import quote
 from agentlib.openai_bodies import bound_refusal, bound_sync_refusal, end_early
-from agentlib.retry import QUOTA_CODES, retry_after
+from agentlib.openai_phases import chain, describe, sent_by, unanswered
+from agentlib.retry import QUOTA_CODES, may_pass, retry_after, should_retry
 from agentlib.scrubbing import scrubbed
 from agentlib.sse import (
     DONE_EVENT,
@@ -52,8 +53,7 @@ NO_SDK = "the SDK is not installed; install it with: pip install openai"
 HEAD_BYTES = 1024
 # A proxy of the environment cannot reach a server on this machine, such as a lesson's.
 NO_PROXY = {"all://127.0.0.1": None, "all://localhost": None}
-# Errors that the SDK calls a failed connection, and that the same request would meet again.
-NOT_OF_THE_NETWORK = frozenset({"LocalProtocolError", "TooManyRedirects", "UnsupportedProtocol"})
+IDEMPOTENCY_KEY = "idempotency-key"
 
 # Where the environment names certificates of its own.
 CERTIFICATE_VARIABLES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
@@ -91,10 +91,14 @@ class OpenAITransport:
         self._max_event_bytes = max_event_bytes
         self._tee = tee
 
-    async def open(self, request: Mapping[str, Any]) -> SDKStream:
-        """Acquire one stream by one request. Raises OpenFailure, with the SDK's error chained."""
+    async def open(self, request: Mapping[str, Any], *, idempotency_key: str = "") -> SDKStream:
+        """Acquire one stream by one request. Raises OpenFailure, with the SDK's error chained.
+
+        `idempotency_key`, where there is one, goes out as the header of that name.
+        """
+        key = {IDEMPOTENCY_KEY: idempotency_key} if idempotency_key else {}
         try:
-            stream = await self._create(**request, extra_headers=PLAIN_BYTES)
+            stream = await self._create(**request, extra_headers={**PLAIN_BYTES, **key})
         except Exception as error:  # what the HTTP library raises where the SDK does not look
             raise open_failure(error, self._client.api_key) from error
         decoder = EventStreamDecoder(self._max_event_bytes)
@@ -226,19 +230,8 @@ def open_failure(error: Exception, secret: str) -> OpenFailure:
     if isinstance(error, openai.APIStatusError):
         return _refused(error, secret)
     if isinstance(error, openai.APIConnectionError):
-        lasts = any(type(each).__name__ in NOT_OF_THE_NETWORK for each in _chain(error))
-        return OpenFailure(f"no connection: {describe(error)}", retryable=not lasts)
+        return unanswered(error)
     return _unforeseen(error)
-
-
-def describe(error: BaseException) -> str:
-    """Return the kinds of an error and its causes, without their texts: these may hold secrets."""
-    names: list[str] = []
-    cause: BaseException | None = error
-    while cause is not None and len(names) < 4:
-        names.append(type(cause).__name__)
-        cause = cause.__cause__ or cause.__context__
-    return ", from ".join(dict.fromkeys(names))
 
 
 def _refused(error: APIStatusError, secret: str) -> OpenFailure:
@@ -253,21 +246,12 @@ def _refused(error: APIStatusError, secret: str) -> OpenFailure:
     )
 
 
-def _chain(error: BaseException) -> list[BaseException]:
-    # The error, then all causes and contexts, the nearest first.
-    found = [error]
-    for each in found:
-        before = (each.__cause__, each.__context__)
-        found += [earlier for earlier in before if earlier is not None and earlier not in found]
-    return found
-
-
 def _unforeseen(error: Exception) -> OpenFailure:
     # A refusal whose body breaks off is a refusal all the same: its status stands in the chain.
-    answers = (getattr(each, "response", None) for each in _chain(error))
+    answers = (getattr(each, "response", None) for each in chain(error))
     refused = next((answer for answer in answers if answer is not None), None)
     if refused is None:
-        return OpenFailure(f"the SDK opened no stream: {describe(error)}")
+        return OpenFailure(f"the SDK opened no stream: {describe(error)}", sent=sent_by(error))
     return _refusal(refused.status_code, describe(error), refused.headers)
 
 
@@ -279,7 +263,8 @@ def _refusal(
         status=status,
         code=code,
         retry_after=retry_after(headers, time.time()),
-        retryable=status == 429 or status >= 500,
+        should_retry=should_retry(headers),
+        retryable=may_pass(status, should_retry(headers)),
     )
 
 

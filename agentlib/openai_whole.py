@@ -16,7 +16,8 @@ import anyio
 from agentlib.blocking import BlockingBody
 from agentlib.failures import IdleTimeout, LimitExceeded, ResponseFailure, StreamCut
 from agentlib.openai_bodies import end_early
-from agentlib.openai_transport import PLAIN_BYTES, describe, open_failure
+from agentlib.openai_phases import describe
+from agentlib.openai_transport import PLAIN_BYTES, open_failure
 
 if TYPE_CHECKING:
     from agentlib.openai_transport import AsyncSDKClient, SDKClient

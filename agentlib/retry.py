@@ -3,6 +3,10 @@
 What may be retried is data, a RetryPolicy. Only acquiring the stream stands inside the loop:
 whatever happens after the first byte belongs to one response, and a retry could do its work
 twice. There is one retry owner, this one: the SDK's own retries are off.
+
+Nor is an opening safe in itself. A connection can fail after the provider took the request, and
+no client can see that: at most once is not promised by anyone. So a failure says whether its
+request was sent, and one that perhaps was goes out again only where the policy allows it.
 """
 
 from __future__ import annotations
@@ -11,13 +15,20 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC
 from email.utils import parsedate_to_datetime
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from agentlib.clock import Clock
-from agentlib.errors import OpenFailure
+from agentlib.errors import OpenFailure, Sent
 
 # Who has no money left gets the status of a rate limit, but waiting cannot help.
 QUOTA_CODES = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
+RATE_LIMIT = 429
+# Refusals of this moment, besides a rate limit and every status from 500 on: the server gave up
+# waiting for the request (RFC 9110, 15.5.9), something else holds what it needs (15.5.10; with an
+# idempotency key that may be the first try), or it would not risk a replay (RFC 8470, 5.2).
+PASSING = frozenset({408, 409, 425})
+
+PerhapsSent: TypeAlias = Literal["with a key", "always", "never"]
 
 Stream_co = TypeVar("Stream_co", covariant=True)
 T = TypeVar("T")
@@ -41,8 +52,11 @@ class NativeStream(Protocol):
 class Transport(Protocol):
     """Opens streams for request bodies."""
 
-    async def open(self, request: Mapping[str, Any]) -> NativeStream:
-        """Acquire one stream, by one request. Raises OpenFailure."""
+    async def open(self, request: Mapping[str, Any], *, idempotency_key: str = "") -> NativeStream:
+        """Acquire one stream, by one request. Raises OpenFailure, which says what was sent.
+
+        A key is handed over only where there is one, and goes out with the request.
+        """
         ...
 
 
@@ -56,6 +70,11 @@ class Opening(NamedTuple):
 
 class Retryable(Protocol):
     """What a policy reads of a failure: an OpenFailure, or what `decisions` makes of one."""
+
+    @property
+    def sent(self) -> Sent:
+        """What is known of the request."""
+        ...
 
     @property
     def status(self) -> int | None:
@@ -73,9 +92,25 @@ class Retryable(Protocol):
         ...
 
     @property
+    def should_retry(self) -> bool | None:
+        """Whether the server says that a further try makes sense, None where it does not."""
+        ...
+
+    @property
     def retryable(self) -> bool:
         """Whether the same opening could succeed later."""
         ...
+
+
+class Verdict(NamedTuple):
+    """What a policy says of a failed opening.
+
+    `wait` is the seconds before the next one, None where there is none; `why` then says why, where
+    that is no matter of course.
+    """
+
+    wait: float | None
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +118,17 @@ class RetryPolicy:
     """Which failed openings are tried again, and when.
 
     `openings` counts all of them. The wait before opening n + 1 is `first_delay` times 2 to the
-    power n - 1, in seconds, with a `jitter` of plus or minus that part. Network failures and
-    statuses from 500 on are retried; `rate_limits` adds 429, unless the quota is exhausted.
-    `honour_retry_after` waits as long as the server asks, but at most `longest_wait`.
+    power n - 1, in seconds, with a `jitter` of plus or minus that part. Retried are a request that
+    was not sent, and an answer whose status passes: those of PASSING and from 500 on; `rate_limits`
+    adds 429, unless the quota is exhausted. What the server says of it, x-should-retry, counts
+    before the status. `honour_retry_after` waits as long as the server asks. Under any policy, a
+    server that asks for more than `longest_wait` is not asked again: too early is no better than
+    not at all.
+
+    `perhaps_sent` is for a request that the provider may have taken. Sent again, it may be billed
+    twice, stored twice, and run the provider's own tools twice; so by default it goes out again
+    only with an idempotency key, by which a server that honours such keys does it once. "always"
+    is for who has nothing to lose but tokens, "never" for a server that takes no key.
     """
 
     openings: int = 3
@@ -94,32 +137,58 @@ class RetryPolicy:
     rate_limits: bool = False
     honour_retry_after: bool = False
     longest_wait: float = 20.0
+    perhaps_sent: PerhapsSent = "with a key"
 
-    def may_retry(self, failure: Retryable) -> bool:
-        """Return whether this failure is of a kind that is tried again."""
+    def may_retry(self, failure: Retryable, *, keyed: bool = False) -> bool:
+        """Return whether this failure is of a kind that is tried again.
+
+        `keyed` is whether the request carries an idempotency key.
+        """
         if not failure.retryable or failure.code in QUOTA_CODES:
             return False
-        if failure.status is None or failure.status >= 500:
-            return True
-        return self.rate_limits and failure.status == 429
+        if failure.status is not None:
+            if failure.status == RATE_LIMIT and failure.should_retry is None:
+                return self.rate_limits
+            return may_pass(failure.status, failure.should_retry)
+        return failure.sent != "perhaps sent" or self._may_repeat(keyed=keyed)
+
+    def _may_repeat(self, *, keyed: bool) -> bool:
+        return self.perhaps_sent == "always" or (self.perhaps_sent == "with a key" and keyed)
 
     def wait(self, number: int, failure: Retryable, chance: float) -> float:
         """Return the seconds to wait after failed opening `number`; `chance` is in [0, 1)."""
         if self.honour_retry_after and failure.retry_after is not None:
-            return min(failure.retry_after, self.longest_wait)
+            return failure.retry_after
         backoff = self.first_delay * 2.0 ** (number - 1)
         # Clients that failed together would otherwise come back together.
         return backoff * (1 + self.jitter * (2 * chance - 1))
 
-    def next_wait(
-        self, number: int, failure: Retryable, random: Callable[[], float]
-    ) -> float | None:
-        """Return the seconds before the opening after `number`, None where there is none."""
-        if number >= self.openings or not self.may_retry(failure):
-            return None
-        return self.wait(number, failure, random())
+    def judge(
+        self,
+        number: int,
+        failure: Retryable,
+        random: Callable[[], float],
+        *,
+        keyed: bool = False,
+    ) -> Verdict:
+        """Return what follows on failed opening `number`, from 1."""
+        if number >= self.openings:
+            return Verdict(None)
+        if not self.may_retry(failure, keyed=keyed):
+            doubtful = failure.retryable and failure.sent == "perhaps sent"
+            return Verdict(None, f"not sent again: {DOUBT[keyed]}" if doubtful else "")
+        asked = failure.retry_after
+        if asked is not None and asked > self.longest_wait:
+            longest = f"at most {self.longest_wait:g} s are waited"
+            return Verdict(None, f"given up: the server asks to wait {asked:g} s, and {longest}")
+        return Verdict(self.wait(number, failure, random()))
 
 
+# Why a request that was perhaps sent is not sent again, by whether it has a key.
+DOUBT = {
+    False: "the provider may have taken it, and it has no idempotency key",
+    True: "the provider may have taken it",
+}
 CONSERVATIVE = RetryPolicy()
 PATIENT = RetryPolicy(rate_limits=True, honour_retry_after=True)
 
@@ -130,24 +199,36 @@ async def open_with_retry(
     clock: Clock,
     random: Callable[[], float],
     note: Callable[[Opening], None],
+    *,
+    keyed: bool = False,
 ) -> T:
     """Call `open_once` until it returns, as often as the policy allows; return what it returned.
 
-    `note` is called with every opening that failed. Raises the last OpenFailure, with the number
-    of its `openings`.
+    `keyed` is whether each call sends the same idempotency key. `note` is called with every
+    opening that failed. Raises the last OpenFailure, with what is known of all its `openings`.
     """
-    number = 1
+    number, doubt = 1, False
     while True:
         try:
             return await open_once()
         except OpenFailure as failure:
+            wait, failure.given_up = policy.judge(number, failure, random, keyed=keyed)
             failure.openings = number
-            wait = policy.next_wait(number, failure, random)
+            doubt = doubt or failure.sent == "perhaps sent"
             note(Opening(number, failure.reason, wait))
             if wait is None:
+                # That the last one was not sent says nothing of the first.
+                failure.sent = "perhaps sent" if doubt else failure.sent
                 raise
         await clock.sleep(wait)
         number += 1
+
+
+def may_pass(status: int, should_retry: bool | None = None) -> bool:
+    """Return whether the same request could succeed later, by what the server answered."""
+    if should_retry is not None:
+        return should_retry
+    return status in PASSING or status == RATE_LIMIT or status >= 500
 
 
 def retry_after(headers: Mapping[str, str], wall_seconds: float) -> float | None:
@@ -178,3 +259,8 @@ def _number(text: str | None) -> float | None:
     except ValueError:
         return None
     return value if value is not None and 0 <= value < float("inf") else None
+
+
+def should_retry(headers: Mapping[str, str]) -> bool | None:
+    """Return what x-should-retry says, as OpenAI's servers and their SDK use it, or None."""
+    return {"true": True, "false": False}.get(headers.get("x-should-retry", "").strip().lower())

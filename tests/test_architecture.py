@@ -44,6 +44,7 @@ FLOORS = (
     "recordings",
     "fixtures",
     "openai_bodies",
+    "openai_phases",
     "openai_transport",
     "openai_whole",
     "model",

@@ -17,7 +17,7 @@ from agentlib.vocabulary import TextDelta
 
 pytestmark = pytest.mark.anyio
 READ = events("success_1_read")
-NETWORK = OpenFailure("no connection", retryable=True)
+NETWORK = OpenFailure("no connection", retryable=True, sent="not sent")
 QUICK = Timers(closing=0.02)
 
 

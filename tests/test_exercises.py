@@ -11,12 +11,13 @@ import re
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 from answers import assert_caught, assert_right
 
-from agentlib import ResponseFailure, ResponseReader
+from agentlib import OpenFailure, ResponseFailure, ResponseReader
 from agentlib.fixtures import capture
 from agentlib.providers.responses import ResponsesTranslator
 from agentlib.recordings.capture import Capture
@@ -710,3 +711,61 @@ def test_a_check_leaves_the_fixtures_alone():
     exercise("02").check(pending_that_changes_its_input)
 
     assert capture("interleaved").source == before
+
+
+# ----------------------------------------------------------------------------- retry, in wrong ways
+
+PASSING = (408, 409, 425, 429)
+
+
+def retry(failure, number, keyed, *, last=3, statuses=PASSING, longest=20, doubt=None, quota=True):
+    """The right answer, with one thing to get wrong."""
+    if not isinstance(failure, OpenFailure) or number >= last:
+        return None
+    if failure.status is None:
+        again = failure.sent == "not sent" or (keyed if doubt is None else doubt)
+    else:
+        again = failure.status in statuses or failure.status >= 500
+    if not again or (quota and failure.code == "insufficient_quota"):
+        return None
+    if failure.retry_after is not None:
+        return failure.retry_after if failure.retry_after <= longest else None
+    return 0.25 * 2 ** (number - 1)
+
+
+def from_a_table_of_cases(failure, number, keyed):
+    """Right for each case that the chapter shows, and for no other."""
+    shown = {(None, None), (500, None), (503, None), (429, 2.0), (503, 3.0), (429, 0.0)}
+    seen = getattr(failure, "status", None), getattr(failure, "retry_after", None)
+    return retry(failure, number, keyed) if seen in shown else None
+
+
+WRONG_RETRIES = {
+    "a table of some cases": from_a_table_of_cases,
+    "a wait of 0 taken for none": lambda failure, number, keyed: (
+        None
+        if retry(failure, number, keyed) is None
+        else getattr(failure, "retry_after", None) or 0.25 * 2 ** (number - 1)
+    ),
+    "a wait of an hour cut to 20 s": lambda failure, number, keyed: (
+        min(20, wait) if (wait := retry(failure, number, keyed, longest=1e9)) is not None else None
+    ),
+    "perhaps sent, and sent again": partial(retry, doubt=True),
+    "perhaps sent, whatever the key": partial(retry, doubt=False),
+    "one opening more": partial(retry, last=4),
+    "one opening less": partial(retry, last=2),
+    "a quota waited for": partial(retry, quota=False),
+    **{
+        f"no retry of {status}": partial(retry, statuses=tuple({*PASSING} - {status}))
+        for status in PASSING
+    },
+    **{
+        f"a retry of {status}": partial(retry, statuses=(*PASSING, status)) for status in (401, 404)
+    },
+}
+
+
+@pytest.mark.parametrize("answer", WRONG_RETRIES.values(), ids=WRONG_RETRIES)
+def test_a_wrong_answer_to_what_to_retry_is_caught(answer):
+    assert_right("05", retry)
+    assert not exercise("05").check(answer).passed

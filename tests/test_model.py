@@ -18,7 +18,7 @@ from agentlib.vocabulary import Completed
 
 pytestmark = pytest.mark.anyio
 READ = events("success_1_read")
-NETWORK = OpenFailure("no connection", retryable=True)
+NETWORK = OpenFailure("no connection", retryable=True, sent="not sent")
 TURNS = [(name, turn) for name in scenario_names() for turn in scenario(name).turns]
 each_turn = pytest.mark.parametrize(("name", "turn"), TURNS, ids=lambda value: str(value)[:20])
 
@@ -69,7 +69,7 @@ async def test_any_other_refusal_is_one_request(replay, status):
 
 
 async def test_a_patient_model_waits_as_long_as_it_is_asked(replay):
-    script = (Refusal(429, retry_after=7), Refusal(503, retry_after=99), play("success_1_read"))
+    script = (Refusal(429, retry_after=7), Refusal(503, retry_after=20), play("success_1_read"))
     model, _, clock = replay(*script, policy=PATIENT)
 
     assert (await ask(model)).calls

@@ -1,6 +1,7 @@
 """Opening a stream through the real SDK: one request, and what each refusal becomes."""
 
 import gzip
+import itertools
 import json
 import socket
 import ssl
@@ -9,16 +10,19 @@ import sys
 from dataclasses import replace
 
 import anyio
+import httpx2
 import openai
 import pytest
 from raw_http import SECRET
-from sdk import REQUEST, given_async_client, sending, transport_to
+from sdk import REQUEST, ask, given_async_client, model_of, sending, transport_to
 
 from agentlib import openai_transport as openai_sdk
+from agentlib.clock import MockClock
 from agentlib.errors import OpenFailure
 from agentlib.faultserver.server import HEAD, Reply
 from agentlib.fixtures import capture
 from agentlib.openai_bodies import MAX_REFUSAL_BYTES
+from agentlib.openai_phases import PHASES
 from agentlib.openai_transport import OpenAITransport
 from agentlib.retry import CONSERVATIVE, PATIENT
 
@@ -89,7 +93,7 @@ async def test_an_opening_is_one_plain_request_whatever_the_client_would_do(owne
 
 @pytest.mark.exhaustive(keep=12)
 @either_client
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 422, 429, 500, 502, 503, 529, 599])
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 408, 409, 422, 425, 429, 500, 503, 599])
 async def test_a_refusal_keeps_its_status_and_is_one_request(serve, status, owned):
     server = serve(Reply.error(status, code="why", message="not now", headers={"retry-after": "7"}))
     failure = await refusal(server, owned=owned)
@@ -98,8 +102,10 @@ async def test_a_refusal_keeps_its_status_and_is_one_request(serve, status, owne
     assert f"the server answered {status}" in failure.reason
     assert "not now" in failure.reason
     assert isinstance(failure.__cause__, openai.APIStatusError)
-    assert CONSERVATIVE.may_retry(failure) == (status >= 500)
-    assert PATIENT.may_retry(failure) == (status >= 500 or status == 429)
+    assert failure.sent == "answered"
+    passes = status >= 500 or status in (408, 409, 425)
+    assert CONSERVATIVE.may_retry(failure) == passes
+    assert PATIENT.may_retry(failure) == (passes or status == 429)
     assert len(server.requests) == 1
 
 
@@ -202,39 +208,102 @@ async def test_a_given_client_that_runs_in_a_circle_is_not_sent_again(serve):
 # ----------------------------------------------------------------------------------- no answer
 
 
+@pytest.mark.parametrize("said", [True, False])
+@pytest.mark.parametrize("status", [400, 503])
+async def test_what_a_refusal_says_of_a_further_try_is_kept(serve, status, said):
+    reply = Reply.error(status, headers={"x-should-retry": str(said).lower()})
+    failure = await refusal(serve(reply))
+    assert (failure.should_retry, CONSERVATIVE.may_retry(failure)) == (said, said)
+
+
+TAKEN = {"reset": Reply.refuse(), "closed without a word": READ.close(at=HEAD)}
+
+
 @either_client
-@pytest.mark.parametrize(
-    "reply", [Reply.refuse(), READ.close(at=HEAD)], ids=["reset", "closed without a word"]
-)
-async def test_no_answer_is_a_failure_of_the_network(serve, reply, owned):
+@pytest.mark.parametrize("reply", TAKEN.values(), ids=TAKEN)
+async def test_a_request_that_was_taken_and_not_answered_was_perhaps_sent(serve, reply, owned):
     server = serve(reply)
     failure = await refusal(server, owned=owned)
 
     assert (failure.status, failure.code, len(server.requests)) == (None, None, 1)
-    assert CONSERVATIVE.may_retry(failure)
+    assert failure.sent == "perhaps sent"
+    assert "no connection" not in failure.reason
+    assert not PATIENT.may_retry(failure)
+    assert PATIENT.may_retry(failure, keyed=True)
     assert isinstance(failure.__cause__, openai.APIConnectionError)
 
 
-async def test_a_stall_before_the_answer_is_a_failure_of_the_network(serve, monkeypatch):
+@pytest.mark.parametrize("reply", TAKEN.values(), ids=TAKEN)
+async def test_a_model_sends_such_a_request_once(serve, reply):
+    server = serve([reply, READ])
+    async with model_of(server, clock=MockClock()) as model:
+        with pytest.raises(OpenFailure, match="may have taken it"):
+            await ask(model)
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("reply", TAKEN.values(), ids=TAKEN)
+async def test_with_an_idempotency_key_every_opening_of_a_request_carries_the_same(serve, reply):
+    server = serve([reply, Reply.error(409), READ, READ])
+    keys = map("key-{}".format, itertools.count(1))
+    async with model_of(server, clock=MockClock(), idempotency_key=keys.__next__) as model:
+        for _ in range(2):
+            assert (await ask(model)).calls
+    seen = [request.idempotency_key for request in server.requests]
+    assert seen == ["key-1", "key-1", "key-1", "key-2"]
+    assert len({str(request.body) for request in server.requests}) == 1
+
+
+async def test_without_a_key_none_goes_out(serve):
+    server = serve([Reply.error(503), READ])
+    async with model_of(server, clock=MockClock()) as model:
+        await ask(model)
+    assert [request.idempotency_key for request in server.requests] == ["", ""]
+
+
+async def test_a_stall_before_the_answer_was_perhaps_sent(serve, monkeypatch):
     monkeypatch.setattr(openai_sdk, "SDK_TIMEOUT_SECONDS", 0.05)
     failure = await refusal(serve(READ.stall(at=HEAD)))
     assert isinstance(failure.__cause__, openai.APITimeoutError)
-    assert CONSERVATIVE.may_retry(failure)
+    assert failure.sent == "perhaps sent"
 
 
-async def test_where_nobody_listens_it_is_a_failure_of_the_network():
+async def test_where_nobody_listens_nothing_was_sent():
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    assert CONSERVATIVE.may_retry(await refusal(f"http://127.0.0.1:{port}/v1"))
+    failure = await refusal(f"http://127.0.0.1:{port}/v1")
+    assert failure.sent == "not sent"
+    assert "no connection" in failure.reason
+    assert CONSERVATIVE.may_retry(failure)
 
 
 @pytest.mark.parametrize(
     "answer",
     [b"SSH-2.0-OpenSSH\r\n", b"HTTP/1.1 200\r\nbad header\r\n\r\n", b"HTTP/1.1 999999 x\r\n\r\n"],
 )
-async def test_an_answer_that_is_no_http_is_a_failure_of_the_network(answer):
+async def test_an_answer_that_is_no_http_is_none(answer):
     with sending(answer) as (address, _):
-        assert CONSERVATIVE.may_retry(await refusal(address))
+        failure = await refusal(address)
+    assert (failure.status, failure.sent) == (None, "perhaps sent")
+
+
+def library_errors(kind=httpx2.RequestError):
+    """Every kind of error that the HTTP library raises for a request."""
+    return {kind, *(error for each in kind.__subclasses__() for error in library_errors(each))}
+
+
+@pytest.mark.parametrize("kind", sorted(library_errors(), key=lambda kind: kind.__name__))
+def test_each_error_of_the_library_is_of_a_phase_and_the_nearest_decides(kind):
+    wanted = PHASES.get(kind.__name__, "perhaps sent")
+    sent_again = {"ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError"}
+    for earlier in (None, httpx2.ConnectError("of an earlier try"), httpx2.ReadError("")):
+        error = openai.APIConnectionError(request=httpx2.Request("POST", "http://127.0.0.1/"))
+        error.__cause__ = kind("")
+        error.__cause__.__context__ = earlier
+        failure = openai_sdk.open_failure(error, SECRET)
+        if kind.__name__ in PHASES or earlier is None:
+            assert failure.sent == wanted
+            assert CONSERVATIVE.may_retry(failure) == (kind.__name__ in sent_again)
 
 
 @pytest.mark.parametrize("base_url", ["ftp://127.0.0.1/v1", "nonsense"])

@@ -1,5 +1,6 @@
 """Opening: which failures are tried again, how often, after how long; and what a server asks."""
 
+import itertools
 import time
 from datetime import UTC, datetime
 from email.utils import format_datetime
@@ -22,11 +23,13 @@ from agentlib.retry import (
     RetryPolicy,
     open_with_retry,
     retry_after,
+    should_retry,
 )
 
 pytestmark = pytest.mark.anyio
-NETWORK = OpenFailure("no connection", retryable=True)
+NETWORK = OpenFailure("no connection", retryable=True, sent="not sent")
 STATUSES = [*range(300, 600), 999]
+SENT = ("not sent", "perhaps sent", "answered")
 
 
 def refused(status, code=None, asked=None):
@@ -49,12 +52,12 @@ class Script:
         return outcome
 
 
-async def opened(script, policy=CONSERVATIVE, chance=0.5, clock=None, note=None):
+async def opened(script, policy=CONSERVATIVE, chance=0.5, clock=None, note=None, *, keyed=False):
     clock = clock or MockClock()
     openings = []
     try:
         stream = await open_with_retry(
-            script.open, policy, clock, lambda: chance, note or openings.append
+            script.open, policy, clock, lambda: chance, note or openings.append, keyed=keyed
         )
     except AgentlibError as failure:
         return failure, openings, clock.slept
@@ -64,14 +67,14 @@ async def opened(script, policy=CONSERVATIVE, chance=0.5, clock=None, note=None)
 # ---------------------------------------------------------------------------- what is tried again
 
 
-def test_by_default_only_a_server_error_is_tried_again():
+def test_by_default_what_passes_is_tried_again_and_a_rate_limit_is_not():
     retried = [status for status in STATUSES if CONSERVATIVE.may_retry(refused(status))]
-    assert retried == [*range(500, 600), 999]
+    assert retried == [408, 409, 425, *range(500, 600), 999]
 
 
 def test_the_patient_policy_adds_a_rate_limit_and_nothing_else():
     retried = [status for status in STATUSES if PATIENT.may_retry(refused(status))]
-    assert retried == [429, *range(500, 600), 999]
+    assert retried == [408, 409, 425, 429, *range(500, 600), 999]
 
 
 @pytest.mark.parametrize("policy", [CONSERVATIVE, PATIENT])
@@ -90,6 +93,73 @@ def test_an_exhausted_quota_is_never_tried_again(policy, status, code):
 
 def test_another_code_is_a_rate_limit():
     assert PATIENT.may_retry(refused(429, "rate_limit_exceeded"))
+
+
+# ------------------------------------------------------------------------ what is known to be sent
+
+POLICIES = {name: RetryPolicy(perhaps_sent=name) for name in ("with a key", "always", "never")}
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+@pytest.mark.parametrize("sent", ["not sent", "perhaps sent"])
+@pytest.mark.parametrize("name", POLICIES)
+async def test_what_was_perhaps_sent_goes_out_again_only_where_the_policy_says_so(
+    name, sent, keyed
+):
+    again = sent == "not sent" or name == "always" or (name == "with a key" and keyed)
+    script = Script(OpenFailure("no answer", retryable=True, sent=sent), "stream")
+    outcome, openings, _ = await opened(script, POLICIES[name], keyed=keyed)
+    assert script.openings == (2 if again else 1)
+    assert (outcome == "stream") is again
+    if not again:
+        assert "the provider may have taken it" in str(outcome)
+        assert openings == [Opening(1, "no answer", None)]
+
+
+@pytest.mark.parametrize("policy", [CONSERVATIVE, PATIENT])
+def test_who_does_not_say_what_was_sent_has_perhaps_sent_it(policy):
+    failure = OpenFailure("no answer", retryable=True)
+    assert failure.sent == "perhaps sent"
+    assert not policy.may_retry(failure)
+    assert policy.may_retry(failure, keyed=True)
+    assert OpenFailure("busy", status=503).sent == "answered"
+
+
+@pytest.mark.parametrize("known", list(itertools.product(SENT, repeat=3)), ids="-".join)
+async def test_a_failure_tells_the_most_that_is_known_of_all_its_openings(known):
+    script = Script(*(OpenFailure("no", retryable=True, sent=sent) for sent in known))
+    failure, _, _ = await opened(script, POLICIES["always"])
+    assert (failure.openings, script.openings) == (3, 3)
+    assert failure.sent == ("perhaps sent" if "perhaps sent" in known else known[-1])
+
+
+@pytest.mark.parametrize("status", STATUSES)
+@pytest.mark.parametrize("policy", [CONSERVATIVE, PATIENT])
+def test_what_the_server_says_of_a_further_try_counts_before_the_status(policy, status):
+    for said in (True, False):
+        assert policy.may_retry(Refusal(status, should_retry=said).failure()) is said
+    empty = Refusal(status, "insufficient_quota", should_retry=True).failure()
+    assert not policy.may_retry(empty)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("true", True), ("True ", True), ("false", False), ("", None), ("yes", None), (None, None)],
+)
+def test_what_x_should_retry_says(text, said):
+    assert should_retry({} if text is None else {"x-should-retry": text}) is said
+
+
+@pytest.mark.parametrize("policy", [CONSERVATIVE, PATIENT])
+@pytest.mark.parametrize("asked", [20.001, 21.0, 3600.0, 1e300])
+@pytest.mark.parametrize("status", [408, 409, 425, 500, 503])
+async def test_a_server_that_asks_for_more_than_the_bound_is_not_asked_again(policy, asked, status):
+    script = Script(refused(status, asked=asked))
+    failure, openings, slept = await opened(script, policy)
+    assert (script.openings, slept) == (1, [])
+    assert f"{asked:g} s" in str(failure)
+    assert "at most 20 s" in failure.given_up
+    assert openings == [Opening(1, f"the server answered {status}", None)]
 
 
 # -------------------------------------------------------------------------------------- how often
@@ -126,7 +196,7 @@ async def test_a_policy_counts_all_openings(openings):
     assert slept == [0.25 * 2**n for n in range(openings - 1)]
 
 
-@pytest.mark.parametrize("status", [301, 400, 401, 403, 404, 409, 422, 429])
+@pytest.mark.parametrize("status", [301, 400, 401, 403, 404, 410, 422, 429])
 async def test_a_final_refusal_is_one_opening(status):
     script = Script(refused(status))
     failure, openings, slept = await opened(script)
@@ -176,10 +246,8 @@ def test_the_spread_reaches_both_its_ends():
     assert waits == pytest.approx([0.225, 0.25, 0.275])
 
 
-@pytest.mark.parametrize(
-    ("asked", "waited"), [(0.0, 0.0), (1.5, 1.5), (20.0, 20.0), (21.0, 20.0), (3600.0, 20.0)]
-)
-async def test_the_patient_policy_waits_as_long_as_asked_up_to_its_cap(asked, waited):
+@pytest.mark.parametrize(("asked", "waited"), [(0.0, 0.0), (1.5, 1.5), (20.0, 20.0)])
+async def test_the_patient_policy_waits_as_long_as_asked(asked, waited):
     script = Script(refused(429, asked=asked), refused(503, asked=asked))
     stream, _, slept = await opened(script, PATIENT, chance=0.0)
     assert (stream, slept) == ("stream", [waited, waited])

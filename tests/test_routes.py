@@ -63,7 +63,7 @@ async def test_the_first_route_that_opens_is_taken_and_paid(ledger):
 
 
 async def test_an_opening_that_fails_moves_on_and_is_in_the_ledger_too(ledger):
-    routes = [route("gateway", OpenFailure("down")), route("direct", says("Hi"))]
+    routes = [route("gateway", OpenFailure("down", sent="not sent")), route("direct", says("Hi"))]
     model = RoutedModel(routes, ledger, "ann", everyone)
     await model.complete(ASKED, TOOLS)
     assert [row.route for row in ledger.rows()] == ["gateway", "direct"]
@@ -88,6 +88,9 @@ REFUSALS = {
     "overloaded": OpenFailure("no", status=529, retryable=True),
     "redirected": OpenFailure("no", status=302),
     "no event stream": OpenFailure("no", status=200),
+    "perhaps taken": OpenFailure("no answer", retryable=True, sent="perhaps sent"),
+    "perhaps taken, then down": OpenFailure("no", status=503, sent="perhaps sent"),
+    "too late to know": OpenFailure("no stream was acquired within 600 s in all"),
     "never configured": NotConfigured("no key: set it"),
 }
 
@@ -112,16 +115,30 @@ async def test_only_three_statuses_say_that_a_gateway_cannot_be_reached(status):
 @pytest.mark.parametrize(
     "failure",
     [
-        OpenFailure("no connection", retryable=True),
-        OpenFailure("no stream was acquired within 600 s in all"),
+        OpenFailure("no connection", retryable=True, sent="not sent"),
+        OpenFailure("no stream was acquired within 600 s in all", sent="not sent"),
         OpenFailure("bad gateway", status=502, retryable=True),
         OpenFailure("unavailable", status=503, retryable=True),
         OpenFailure("timed out", status=504, retryable=True),
     ],
+    ids=str,
 )
 async def test_a_gateway_that_cannot_be_reached_is_passed_by(ledger, failure):
     routes = [route("gateway", failure), route("direct", says("Hi"))]
     assert (await RoutedModel(routes, ledger, "ann", everyone).complete(ASKED, TOOLS)).text == "Hi"
+
+
+@pytest.mark.parametrize("status", [None, 400, 429, 500, 502, 503, 504])
+@pytest.mark.parametrize("sent", ["not sent", "perhaps sent", "answered"])
+async def test_an_opening_costs_nothing_only_where_that_is_known(ledger, status, sent):
+    failure = OpenFailure("no", status=status, sent=sent)
+    gateway = route("gateway", failure)
+    with pytest.raises(OpenFailure):
+        await RoutedModel([gateway], ledger, "ann", everyone).complete(ASKED, TOOLS)
+    (row,) = ledger.rows()
+    unknown = sent == "perhaps sent" or status in {502, 504}
+    assert row.cost == (None if unknown else 0)
+    assert ledger.spent() == (gateway.reservation() if unknown else 0)
 
 
 async def test_who_is_denied_the_gateway_is_denied(ledger):
@@ -142,7 +159,7 @@ async def test_a_gateway_that_cannot_be_metered_is_not_passed_by(ledger):
 
 async def test_the_direct_route_is_under_the_same_limit(ledger):
     ledger.limit = route("x").reservation() / 2
-    cheap = route("gateway", OpenFailure("down"), prices=Prices(0, 0, 0))
+    cheap = route("gateway", OpenFailure("down", sent="not sent"), prices=Prices(0, 0, 0))
     direct = route("direct", says("Hi"))
     with pytest.raises(BudgetExceeded):
         await RoutedModel([cheap, direct], ledger, "ann", everyone).complete(ASKED, TOOLS)
@@ -192,7 +209,7 @@ async def test_a_stream_that_was_acquired_never_falls_back(ledger):
 
 async def test_a_fallback_passes_the_same_access_check(ledger):
     direct = route("direct", says("Hi"))
-    routes = [route("gateway", OpenFailure("down")), direct]
+    routes = [route("gateway", OpenFailure("down", sent="not sent")), direct]
     model = RoutedModel(routes, ledger, "ann", lambda _, name: name == "gateway")
     with pytest.raises(AccessDenied):
         await model.complete(ASKED, TOOLS)
@@ -201,7 +218,10 @@ async def test_a_fallback_passes_the_same_access_check(ledger):
 
 @pytest.mark.parametrize("allowed", [False, True])
 async def test_a_route_without_prices_is_refused_by_default(ledger, allowed):
-    routes = [route("gateway", OpenFailure("down")), route("direct", says("Hi"), prices=None)]
+    routes = [
+        route("gateway", OpenFailure("down", sent="not sent")),
+        route("direct", says("Hi"), prices=None),
+    ]
     model = RoutedModel(routes, ledger, "ann", everyone, allow_unmetered=allowed)
     if allowed:
         assert (await model.complete(ASKED, TOOLS)).text == "Hi"

@@ -79,6 +79,14 @@ async def test_a_presentation_tool_is_shown_and_never_executed():
     assert "nothing was done" in outcome.executions[0].output
 
 
+@pytest.mark.parametrize("sent", ["not sent", "perhaps sent", "answered"])
+async def test_a_request_that_was_perhaps_sent_is_charged_as_unknown(sent):
+    failure = OpenFailure("no", sent=sent)
+    outcome = await Run(Script(failure), host()).start(ASKED)
+    assert outcome.account.unreported == (sent == "perhaps sent")
+    assert (outcome.account.estimated_output_tokens > 0) is (sent == "perhaps sent")
+
+
 @pytest.mark.parametrize("failure", [OpenFailure("no"), StreamCut("cut", check="completed")])
 async def test_a_turn_without_a_decision_ends_the_run(failure):
     tools = Tools()

@@ -31,7 +31,7 @@ from agentlib.decisions.failures import (
 from agentlib.decisions.model import DecisionRetryNote, DecisionUsage, ModelDecision
 from agentlib.decisions.prompt import build_request, tell
 from agentlib.providers.requests import MAX_OUTPUT_TOKENS
-from agentlib.retry import PATIENT
+from agentlib.retry import PATIENT, Verdict
 
 RESULTS: dict[type[DecisionFailure], Result] = {
     DecisionParseError: "parse",
@@ -69,8 +69,10 @@ class Attempts:
         self.log = log
         self._rules = rules
         self._random = random
-        # Nothing of a lost reply was carried out, so that asking again is safe.
-        self._policy = replace(PATIENT, openings=rules.transport_max_retries + 1)
+        # Nothing of a lost reply was carried out, nothing was stored and no tool of the provider
+        # ran: to ask again costs tokens, and does nothing twice.
+        openings = rules.transport_max_retries + 1
+        self._policy = replace(PATIENT, openings=openings, perhaps_sent="always")
         self._notes: list[DecisionRetryNote] = []
         self._transport_failures = 0
         self._told = ""
@@ -101,7 +103,10 @@ class Attempts:
 
         Raises `failure`, with the usage of all requests, where there is no further one.
         """
-        wait = self._next(failure)
+        wait, why = self._next(failure)
+        if why:
+            failure.reason = f"{failure.reason}; {why}"
+            failure.args = (failure.reason,)
         self._note(RESULTS[type(failure)], failure.reason, failure.usage, failure, wait)
         if wait is None:
             failure.usage = self._total()
@@ -115,15 +120,15 @@ class Attempts:
             self.streaming = False
         return wait
 
-    def _next(self, failure: DecisionFailure) -> float | None:
+    def _next(self, failure: DecisionFailure) -> Verdict:
         if isinstance(failure, DecisionParseError):
-            return 0.0 if len(self._notes) < self._rules.max_parse_retries else None
+            return Verdict(0.0 if len(self._notes) < self._rules.max_parse_retries else None)
         if isinstance(failure, StreamingUnsupportedError):
-            return 0.0 if self.streaming else None
+            return Verdict(0.0 if self.streaming else None)
         if not isinstance(failure, TransportError):
-            return None
+            return Verdict(None)
         self._transport_failures += 1
-        return self._policy.next_wait(self._transport_failures, failure, self._random)
+        return self._policy.judge(self._transport_failures, failure, self._random)
 
     def _note(
         self,

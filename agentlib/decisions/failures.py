@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from agentlib.errors import AgentlibError
+from agentlib.errors import AgentlibError, Sent
 
 # Only named here: the model of a decision needs pydantic, and who catches a failure does not.
 if TYPE_CHECKING:
@@ -68,8 +68,8 @@ class DecisionParseError(DecisionFailure):
 class TransportError(DecisionFailure):
     """Raised when no whole reply arrived: the model has nothing to mend.
 
-    `retryable` says whether the same request could succeed later; `status`, `code` and
-    `retry_after` are those of an OpenFailure.
+    `retryable` says whether the same request could succeed later; `status`, `code`, `retry_after`,
+    `should_retry` and `sent` are those of an OpenFailure. A reply that was lost was sent for.
     """
 
     def __init__(
@@ -80,9 +80,13 @@ class TransportError(DecisionFailure):
         status: int | None = None,
         code: str | None = None,
         retry_after: float | None = None,
+        should_retry: bool | None = None,
+        sent: Sent = "perhaps sent",
         usage: DecisionUsage | None = None,
     ) -> None:
         super().__init__(reason, usage=usage)
+        self.should_retry = should_retry
+        self.sent: Sent = sent
         self.retryable = retryable
         self.status = status
         self.code = code

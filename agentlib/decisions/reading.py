@@ -93,6 +93,8 @@ def opening_failure(failure: OpenFailure, *, streamed: bool) -> DecisionFailure:
         status=failure.status,
         code=failure.code,
         retry_after=failure.retry_after,
+        should_retry=failure.should_retry,
+        sent=failure.sent,
     )
 
 

@@ -19,10 +19,11 @@ class WatchedTransport:
         self.seen = Seen()
         self._transport = transport
 
-    async def open(self, request: Mapping[str, Any]) -> WatchedStream:
+    async def open(self, request: Mapping[str, Any], *, idempotency_key: str = "") -> WatchedStream:
         """Acquire one stream, by one request. Raises OpenFailure."""
         self.seen = Seen()
-        return WatchedStream(await self._transport.open(request), self.seen)
+        stream = await self._transport.open(request, idempotency_key=idempotency_key)
+        return WatchedStream(stream, self.seen)
 
 
 class WatchedStream:

@@ -1,8 +1,8 @@
 """What the loopback server takes as a request: one JSON object, posted to a known path.
 
 h11 reads it, by the rules of RFC 9112: a head, then a body whose length stands in the head.
-Everything is bounded, and no header is kept. What the server sends is written elsewhere and byte
-by byte, since no library tears a chunk on purpose.
+Everything is bounded, and of the headers only an idempotency key is kept. What the server sends is
+written elsewhere and byte by byte, since no library tears a chunk on purpose.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ _VERSIONS = (b"1.0", b"1.1")
 class Request:
     """One request: its number (from 1), and its JSON body, None where it was not an object.
 
-    `authorized` is whether it came with a key; which one is not kept.
+    `authorized` is whether it came with a key; which one is not kept. `idempotency_key` is the
+    header of that name, empty where there was none.
     """
 
     number: int
@@ -35,6 +36,7 @@ class Request:
     path: str
     body: dict[str, Any] | None
     authorized: bool
+    idempotency_key: str = ""
 
 
 class Refused(Exception):
@@ -61,7 +63,8 @@ def read_request(wire: Wire) -> Request:
         raise Refused(error.error_status_hint, reason) from error
     path = head.target.decode("ascii").partition("?")[0]
     authorized = any(value for name, value in head.headers if name in _KEY_HEADERS)
-    return Request(0, head.method.decode("ascii"), path, _object(body), authorized)
+    key = dict(head.headers).get(b"idempotency-key", b"").decode("latin-1")
+    return Request(0, head.method.decode("ascii"), path, _object(body), authorized, key)
 
 
 def refuse_unknown(request: Request) -> None:

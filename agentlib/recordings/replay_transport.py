@@ -13,29 +13,43 @@ from typing import Any, TypeAlias
 import anyio.lowlevel
 
 from agentlib.clock import Clock
-from agentlib.errors import OpenFailure
+from agentlib.errors import OpenFailure, Sent
 from agentlib.failures import ProtocolViolation, StreamCut
 from agentlib.recordings.events import CapturedResponse
+from agentlib.retry import may_pass
 from agentlib.sse import DONE_EVENT
+
+WORDS: dict[Sent, str] = {
+    "not sent": "no connection",
+    "perhaps sent": "no answer to a request that was perhaps sent",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """An opening that acquires nothing: an HTTP status, or None where no answer comes."""
+    """An opening that acquires nothing: an HTTP status, or None where no answer comes.
+
+    `sent` is what is known of the request where none comes: by default there was no connection.
+    """
 
     status: int | None
     code: str | None = None
     retry_after: float | None = None
+    should_retry: bool | None = None
+    sent: Sent = "not sent"
 
     def failure(self) -> OpenFailure:
         """Return the failure that a live transport would raise."""
-        what = "no connection" if self.status is None else f"the server answered {self.status}"
+        sent = self.sent if self.status is None else "answered"
+        what = WORDS.get(sent, f"the server answered {self.status}")
         return OpenFailure(
             f"{what}: {self.code}" if self.code else what,
             status=self.status,
             code=self.code,
             retry_after=self.retry_after,
-            retryable=self.status is None or self.status == 429 or self.status >= 500,
+            should_retry=self.should_retry,
+            retryable=self.status is None or may_pass(self.status, self.should_retry),
+            sent=sent,
         )
 
 
@@ -60,23 +74,27 @@ Scripted: TypeAlias = Refusal | Playback
 class ReplayTransport:
     """Plays a script: one entry for each opening, in order.
 
-    `opened` and `closed` count streams, `requests` keeps the request of each opening.
+    `opened` and `closed` count streams, `requests` keeps the request of each opening, and `keys`
+    its idempotency key.
     """
 
     def __init__(self, script: Iterable[Scripted], clock: Clock) -> None:
         self.opened = 0
         self.closed = 0
         self.requests: list[Mapping[str, Any]] = []
+        self.keys: list[str] = []
         self._script: Iterator[Scripted] = iter(script)
         self._clock = clock
 
-    async def open(self, request: Mapping[str, Any]) -> ReplayStream:
+    async def open(self, request: Mapping[str, Any], *, idempotency_key: str = "") -> ReplayStream:
         """Play the next opening. Raises OpenFailure where it is a refusal, or none is left."""
         await anyio.lowlevel.checkpoint()
         self.requests.append(request)
+        self.keys.append(idempotency_key)
         opening = next(self._script, None)
         if opening is None:
-            raise OpenFailure(f"the script has no opening {len(self.requests)}")
+            reason = f"the script has no opening {len(self.requests)}"
+            raise OpenFailure(reason, sent="not sent")
         if isinstance(opening, Refusal):
             raise opening.failure()
         self.opened += 1

@@ -296,6 +296,8 @@ class Run:
                 )
                 told = _told(failure, self.state.history)
                 return self._repair(reason, failure.reason, told, failure)
+        elif isinstance(failure, OpenFailure) and failure.may_have_cost:
+            account.charge(None, self._limits)
         return self._end(ProviderFailed, failure=failure)
 
     def _repair(

@@ -86,14 +86,17 @@ class Readiness:
 
 
 def is_unreachable(failure: OpenFailure) -> bool:
-    """Say whether an opening failed since nobody answered, or a proxy in the gateway's place.
+    """Say whether an opening failed since nobody was there, or a proxy answered in their place.
 
     An answer that gives a quota as its reason is the gateway's own, whatever its status. Who has
-    no key for the gateway has not found out whether it can be reached.
+    no key for the gateway has not found out whether it can be reached. And a gateway that perhaps
+    took the request was reached: another route would do its work a second time.
     """
     if isinstance(failure, NotConfigured) or failure.code in QUOTA_CODES:
         return False
-    return failure.status is None or failure.status in UNREACHABLE
+    if failure.sent == "perhaps sent":
+        return False
+    return failure.sent == "not sent" or failure.status in UNREACHABLE
 
 
 class RoutedModel:
@@ -165,7 +168,8 @@ class RoutedModel:
         try:
             decision = await complete(route.model, history, tools, route.bounded(most))
         except OpenFailure as error:
-            await self._settle(number, f"not opened: {error.reason}", Decimal(0), None)
+            cost = None if error.may_have_cost else Decimal(0)
+            await self._settle(number, f"not opened: {error.reason}", cost, None)
             raise
         except ResponseFailure as error:
             await self._settle(number, error.reason, route.cost(billed(error)), error.usage)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from workbook.pages.faults_by_check import one_fault_each as one_fault_each
     from workbook.pages.input_rules import objection as objection
     from workbook.pages.openings import complete as complete
+    from workbook.pages.openings import complete_at as complete_at
     from workbook.pages.project import Project as Project
     from workbook.pages.recordings import diagnoses as diagnoses
     from workbook.pages.recordings import recording as recording
@@ -56,7 +57,7 @@ __all__, __getattr__ = lazy_exports(
         ".decision_trace": ("cancel_in_stall", "observe"),
         ".input_rules": ("objection",),
         ".faults_by_check": ("one_fault_each",),
-        ".openings": ("complete",),
+        ".openings": ("complete", "complete_at"),
         ".project": ("Project",),
         ".recordings": ("diagnoses", "recording"),
         ".rehearsal": ("rehearse",),

@@ -1,4 +1,7 @@
-"""What a page shows of openings: each opening, each wait, and what came of the whole."""
+"""What a page shows of openings: each opening, each wait, and what came of the whole.
+
+They come from a script, or from a server on this machine that was asked through the real SDK.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,10 @@ from dataclasses import dataclass
 from agentlib.clock import MockClock
 from agentlib.conversation import user
 from agentlib.errors import AgentlibError
+from agentlib.faultserver.server import LoopbackServer
 from agentlib.fixtures import tools
 from agentlib.model import StreamingModel, Timers
+from agentlib.openai_transport import OpenAITransport
 from agentlib.recordings.replay_transport import ReplayTransport, Scripted
 from agentlib.retry import CONSERVATIVE, Opening, RetryPolicy
 from agentlib.wording import plural
@@ -28,11 +33,29 @@ class Openings:
     waited: float
     result: str
 
+    @property
+    def counted(self) -> str:
+        """What the transport counted."""
+        streams = f"{plural(self.opened, 'stream')} opened, {self.closed} closed"
+        return f"{plural(self.requests, 'request')} · {streams}"
+
     def __repr__(self) -> str:
         lines = [_told(opening) for opening in self.openings]
-        streams = f"{plural(self.opened, 'stream')} opened, {self.closed} closed"
-        lines.append(f"{plural(self.requests, 'request')} · {streams} · {self.waited:.2f} s waited")
+        lines.append(f"{self.counted} · {self.waited:.2f} s waited")
         return "\n".join([*lines, self.result])
+
+
+@dataclass(frozen=True, repr=False)
+class Served(Openings):
+    """The same of a real server: it says what it took. `keys` are the requests' own."""
+
+    keys: tuple[str, ...] = ()
+
+    @property
+    def counted(self) -> str:
+        """What the server counted."""
+        keys = ", ".join(key or "none" for key in self.keys)
+        return f"the server took {plural(self.requests, 'request')} · idempotency keys: {keys}"
 
 
 def _told(opening: Opening) -> str:
@@ -55,12 +78,7 @@ async def complete(
     model = StreamingModel(
         transport, "replay", policy=policy, timers=timers, clock=clock, random=lambda: chance
     )
-    try:
-        decision = await model.complete([user("Please repair add().")], tools())
-        calls = ", ".join(call.name for call in decision.calls) or "an answer"
-        result = f"released: {calls}"
-    except AgentlibError as error:
-        result = f"{type(error).__name__}: {error}"
+    result = await _asked(model)
     return Openings(
         tuple(model.openings),
         len(transport.requests),
@@ -69,3 +87,41 @@ async def complete(
         clock.now(),
         result,
     )
+
+
+async def complete_at(
+    server: LoopbackServer, policy: RetryPolicy = CONSERVATIVE, *, key: str = ""
+) -> Served:
+    """Ask a model behind `server` for one decision, through the real SDK.
+
+    `key` is the idempotency key of its request. The waits pass on a mock clock.
+    """
+    clock = MockClock()
+    transport = OpenAITransport(base_url=server.base_url, api_key="any")
+    model = StreamingModel(
+        transport,
+        "any",
+        policy=policy,
+        clock=clock,
+        random=lambda: 0.5,
+        idempotency_key=lambda: key,
+    )
+    result = await _asked(model)
+    await transport.aclose()
+    return Served(
+        tuple(model.openings),
+        len(server.requests),
+        server.opened,
+        server.closed,
+        sum(clock.slept),
+        result,
+        tuple(request.idempotency_key for request in server.requests),
+    )
+
+
+async def _asked(model: StreamingModel) -> str:
+    try:
+        decision = await model.complete([user("Please repair add().")], tools())
+    except AgentlibError as error:
+        return f"{type(error).__name__}: {error}"
+    return f"released: {', '.join(call.name for call in decision.calls) or 'an answer'}"

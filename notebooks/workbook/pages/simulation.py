@@ -176,9 +176,9 @@ async def perform(*script: Step, **how: Any) -> Stage:
 
 
 class _Timed(ReplayTransport):
-    async def open(self, request: Mapping[str, Any]) -> ReplayStream:
+    async def open(self, request: Mapping[str, Any], *, idempotency_key: str = "") -> ReplayStream:
         await self._clock.sleep(OPENING)
-        return await super().open(request)
+        return await super().open(request, idempotency_key=idempotency_key)
 
 
 def streamed(decision: Decision) -> Capture:
