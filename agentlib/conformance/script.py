@@ -164,7 +164,8 @@ INVALID: tuple[Script, ...] = (
             ("two values", "read", '{"path": "a"} {"path": "b"}'),
             ("an array", "read", '["a"]'),
             ("a string in a string", "read", '"{\\"path\\": \\"a\\"}"'),
-            ("null", "test", "null"),
+            # A tool that takes nothing may be called with null; any other may not.
+            ("null", "read", "null"),
             ("NaN", "list", '{"depth": NaN}'),
             ("half a character", "read", '{"path": "\\ud83d"}'),
         )
