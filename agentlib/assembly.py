@@ -19,11 +19,12 @@ The lifecycle is a table. A state that lacks an event's kind refuses it:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, Never, TypeAlias
 
 from agentlib.conversation import Catalog, Message, NativeTurn, ToolCall, Usage
+from agentlib.evidence import Buffer, Evidence, StreamedText, Violation
 from agentlib.failures import (
     GateRejected,
     LimitExceeded,
@@ -34,15 +35,12 @@ from agentlib.failures import (
 )
 from agentlib.gate import (
     ARGUMENT_CHECKS,
-    Buffer,
-    Evidence,
     Finding,
-    StreamedText,
-    Violation,
     examine,
     first_failure,
     rejected_calls,
     released_calls,
+    unfit,
 )
 from agentlib.jsonvalues import has_surrogate, join_surrogates, quote, same_text
 from agentlib.vocabulary import (
@@ -192,14 +190,21 @@ class Assembly:
             catalog=self.catalog,
         )
 
-    def size(self, key: str) -> int:
-        """Return how many characters the buffer of this call ID, or this part, holds so far."""
-        pending = self._calls.get(key) or self._texts.get(key)
+    def size(self, key: str, *, of_text: bool = False) -> int:
+        """Return how many characters the buffer of this call ID, or this part, holds so far.
+
+        `of_text` is whether the key is that of a part, where a call may have the same one.
+        """
+        pending = self._find(key, of_text=of_text)
         return pending.size if pending is not None else 0
 
     def findings(self) -> tuple[Finding, ...]:
         """Return what each check of the gate says at this moment."""
         return examine(self.evidence())
+
+    def _find(self, key: str, *, of_text: bool) -> _Pending | None:
+        call = None if of_text else self._calls.get(key)
+        return call or self._texts.get(key)
 
     def _out_of_place(self, event: Event) -> None:
         if self.state == "released":
@@ -236,7 +241,6 @@ class Assembly:
     def _grow_text(self, event: TextDelta | RefusalDelta) -> None:
         pending = self._texts.get(event.part)
         if pending is None:
-            self._refuse_known(event.part, self._calls)
             pending = self._texts[event.part] = _Pending(type(event))
         if pending.done:
             self._violate(f"text {quote(event.part)} goes on after its done")
@@ -255,7 +259,6 @@ class Assembly:
             self._violate(f"a call started without a {missing}", check="call_ids")
         if event.call_id in self._calls:
             self._violate(f"call ID {quote(event.call_id)} started twice", check="call_ids")
-        self._refuse_known(event.call_id, self._texts)
         if len(self._calls) >= self.limits.calls:
             self._limit(f"expected at most {self.limits.calls} calls, saw another")
         self._calls[event.call_id] = _Pending(ToolArgsDelta, event)
@@ -279,10 +282,6 @@ class Assembly:
             self._violate(f"text {quote(event.part)} is both an answer and a refusal")
         self._restate(pending, event.text, f"text {quote(event.part)}")
 
-    def _refuse_known(self, key: str, others: Container[str]) -> None:
-        if key in others:
-            self._violate(f"{quote(key)} names a call and a text")
-
     def _restate(self, pending: _Pending, restated: str, what: str) -> None:
         text = pending.text()
         if not same_text(restated, text):
@@ -290,14 +289,14 @@ class Assembly:
         pending.done = True
 
     def _correct(self, event: Corrected) -> None:
-        call, text = self._calls.get(event.key), self._texts.get(event.key)
-        pending = call or text
+        pending = self._find(event.key, of_text=event.of_text)
         if pending is None:
             self._violate(f"a correction of {quote(event.key)}, which never started")
         more = len(event.text) - pending.size
-        if call is not None and len(event.text) > self.limits.argument_characters:
-            self._exceed(f"arguments of call {quote(event.key)}", len(event.text))
-        if text is not None:
+        if pending.start is not None:
+            if len(event.text) > self.limits.argument_characters:
+                self._exceed(f"arguments of call {quote(event.key)}", len(event.text))
+        else:
             self._text_size += more
             if self._text_size > self.limits.text_characters:
                 self._exceed("text", self._text_size)
@@ -306,7 +305,7 @@ class Assembly:
     def _complete(self, event: Completed) -> Decision:
         evidence = self._judge(event)
         self.decision = Decision(
-            response_id=event.response_id,
+            response_id=self._response_id or "",
             text=_joined(evidence, refusal=False),
             refusal=_joined(evidence, refusal=True),
             calls=released_calls(evidence),
@@ -323,6 +322,8 @@ class Assembly:
         self._end = event
         evidence = self.evidence()
         failed = first_failure(examine(evidence))
+        if failed is None and isinstance(event, Completed) and (why := unfit(evidence)):
+            failed = Finding("object", "fail", why)
         if failed is not None:
             kind = ProviderStopped if failed.check == "completed" else GateRejected
             failure = kind(failed.detail, check=failed.check, usage=event.usage)

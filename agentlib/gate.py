@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from types import UnionType
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from agentlib.conversation import Catalog, RejectedCall, ToolCall
+from agentlib.evidence import Buffer, Evidence, StreamedText, Violation
 from agentlib.jsonvalues import (
     JSON_NAMES,
     MAX_QUOTED_CHARACTERS,
@@ -26,9 +25,8 @@ from agentlib.jsonvalues import (
     quote,
     same_text,
     shorten,
-    strict_loads,
 )
-from agentlib.vocabulary import Completed, Stopped, TerminalCall, TerminalOther, TerminalText
+from agentlib.vocabulary import Completed, Stopped, TerminalCall, TerminalText
 
 Status: TypeAlias = Literal["pass", "fail", "waiting", "not_checked", "not_applicable"]
 
@@ -41,81 +39,6 @@ class Finding(NamedTuple):
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Buffer:
-    """A call as it was streamed: its argument text so far, never parsed."""
-
-    call_id: str
-    name: str
-    item_id: str
-    text: str
-    done: bool
-    caller: FrozenObject | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class StreamedText:
-    """A text or refusal as it was streamed."""
-
-    part: str
-    text: str
-    refusal: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Violation:
-    """The reason why reading stopped before a terminal event, under the check that it failed."""
-
-    check: str
-    reason: str
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """All that is known of a response when the gate looks at it.
-
-    `end` is its terminal event, None while it streams; `violation` why reading stopped without
-    one. `catalog` None means that no catalog was given: two checks are then not made.
-    """
-
-    response_id: str | None
-    buffers: tuple[Buffer, ...] = ()
-    texts: tuple[StreamedText, ...] = ()
-    end: Completed | Stopped | None = None
-    violation: Violation | None = None
-    catalog: Catalog | None = None
-
-    @cached_property
-    def calls(self) -> tuple[TerminalCall, ...]:
-        """The calls in the order in which they would run."""
-        items = self.end.items if isinstance(self.end, Completed) else None
-        if items is None:
-            return tuple(TerminalCall(b.call_id, b.name, b.text, b.item_id) for b in self.buffers)
-        return tuple(item for item in items if isinstance(item, TerminalCall))
-
-    @cached_property
-    def others(self) -> tuple[TerminalOther, ...]:
-        """The items that are neither text nor call."""
-        return self.end.others if isinstance(self.end, Completed) else ()
-
-    @cached_property
-    def arguments(self) -> tuple[Any, ...]:
-        """Each call's arguments: a plain JSON value, or the StrictJSONError of its text."""
-        return tuple(self._parse(call) for call in self.calls)
-
-    def _parse(self, call: TerminalCall) -> Any:
-        text = join_surrogates(call.arguments)
-        tool = self.catalog.get(call.name) if self.catalog is not None else None
-        # Servers send either for a call without arguments.
-        nothing = not text or text.strip() == "null"
-        if nothing and tool is not None and tool.takes_nothing:
-            return {}
-        try:
-            return strict_loads(text)
-        except StrictJSONError as error:
-            return error
-
-
 # What is wrong is clear from a few of many.
 MAX_SHOWN = 8
 
@@ -123,6 +46,10 @@ Outcome: TypeAlias = tuple[Status, str]
 PASS: Outcome = ("pass", "")
 NO_CATALOG: Outcome = ("not_checked", "no catalog was given")
 RESTATES_NOTHING: Outcome = ("not_applicable", "this API restates nothing at its end")
+RESTATES_NO_ID: Outcome = ("not_applicable", "no later event restated the response ID")
+NO_CALL: Outcome = ("not_applicable", "there is no call")
+NO_TEXT: Outcome = ("not_applicable", "there is no text")
+NO_ITEM: Outcome = ("not_applicable", "the response holds nothing")
 
 
 class Check(NamedTuple):
@@ -145,13 +72,7 @@ def _some(parts: Sequence[str], separator: str) -> str:
 
 
 def _opened(evidence: Evidence) -> Outcome:
-    if evidence.response_id:
-        return PASS
-    return "waiting", ""
-
-
-def _unless_violated(_: Evidence) -> Outcome:
-    return PASS
+    return PASS if evidence.response_id else ("waiting", "")
 
 
 def _completed(evidence: Evidence) -> Outcome:
@@ -164,18 +85,24 @@ def _completed(evidence: Evidence) -> Outcome:
 
 def _same_id(evidence: Evidence) -> Outcome:
     end = evidence.end
-    if not isinstance(end, Completed) or end.response_id == evidence.response_id:
+    if not isinstance(end, Completed) or end.response_id is None:
+        return RESTATES_NO_ID
+    if end.response_id == evidence.response_id:
         return PASS
     seen = f"{quote(evidence.response_id)} opened and {quote(end.response_id)} completed"
     return "fail", f"expected one response ID throughout; {seen}"
 
 
 def _replayable(evidence: Evidence) -> Outcome:
+    if not (evidence.calls or evidence.texts or evidence.others):
+        return NO_ITEM
     refused = (item for item in evidence.others if item.refused)
     return _fail_or_pass(f"item {quote(item.kind)}: {item.refused}" for item in refused)
 
 
 def _identified(evidence: Evidence) -> Outcome:
+    if not evidence.calls:
+        return NO_CALL
     problems = list(_name_problems(evidence.calls))
     counts = Counter(call.call_id for call in evidence.calls)
     problems += [
@@ -199,6 +126,8 @@ def _texts_equal(evidence: Evidence) -> Outcome:
     items = evidence.end.items if isinstance(evidence.end, Completed) else None
     if items is None:
         return ("fail", problems[0]) if problems else RESTATES_NOTHING
+    if not evidence.texts and not any(isinstance(item, TerminalText) for item in items):
+        return NO_TEXT
     streamed = {text.part: text for text in evidence.texts}
     restated = Counter(item.part for item in items if isinstance(item, TerminalText))
     problems += [f"text {quote(part)} stands {n} times" for part, n in restated.items() if n > 1]
@@ -225,6 +154,8 @@ def _calls_equal(evidence: Evidence) -> Outcome:
     if not isinstance(evidence.end, Completed) or evidence.end.items is None:
         return RESTATES_NOTHING
     buffers = {buffer.call_id: buffer for buffer in evidence.buffers}
+    if not any(call.call_id in buffers for call in evidence.calls):
+        return "not_applicable", "no call was both streamed and restated"
     return _fail_or_pass(
         f"call {quote(call.call_id)}: {wrong}"
         for call in evidence.calls
@@ -247,6 +178,8 @@ def _call_problems(call: TerminalCall, buffer: Buffer) -> Iterable[str]:
 def _none_omitted(evidence: Evidence) -> Outcome:
     if not isinstance(evidence.end, Completed) or evidence.end.items is None:
         return RESTATES_NOTHING
+    if not (evidence.buffers or evidence.others):
+        return "not_applicable", "no call was streamed"
     restated = {call.call_id for call in evidence.calls}
     missing = [f"call {quote(b.call_id)}" for b in evidence.buffers if b.call_id not in restated]
     missing += [f"item {quote(o.kind)}" for o in evidence.others if o.fault == "omitted"]
@@ -256,6 +189,8 @@ def _none_omitted(evidence: Evidence) -> Outcome:
 def _none_invented(evidence: Evidence) -> Outcome:
     if not isinstance(evidence.end, Completed) or evidence.end.items is None:
         return RESTATES_NOTHING
+    if not (evidence.calls or evidence.others):
+        return "not_applicable", "no call was restated"
     streamed = {buffer.call_id for buffer in evidence.buffers}
     new = [f"call {quote(call.call_id)}" for call in evidence.calls if call.call_id not in streamed]
     new += [f"item {quote(other.kind)}" for other in evidence.others if other.fault == "invented"]
@@ -264,6 +199,8 @@ def _none_invented(evidence: Evidence) -> Outcome:
 
 def _exposed(evidence: Evidence) -> Outcome:
     catalog = evidence.catalog
+    if not evidence.calls:
+        return NO_CALL
     if catalog is None:
         return NO_CATALOG
     names = catalog.names
@@ -274,44 +211,65 @@ def _exposed(evidence: Evidence) -> Outcome:
 
 
 def _strict_json(evidence: Evidence) -> Outcome:
+    if not evidence.calls:
+        return NO_CALL
     pairs = zip(evidence.calls, evidence.arguments, strict=True)
     broken = ((call, value) for call, value in pairs if isinstance(value, StrictJSONError))
     return _fail_or_pass(f"arguments of {quote(call.name)}: {error}" for call, error in broken)
 
 
 def _objects(evidence: Evidence) -> Outcome:
-    pairs = zip(evidence.calls, evidence.arguments, strict=True)
-    others = (
-        (call, value) for call, value in pairs if not isinstance(value, dict | StrictJSONError)
-    )
-    return _fail_or_pass(
-        f"arguments of {quote(call.name)}: expected an object, saw {JSON_NAMES[type(value)]}"
-        for call, value in others
-    )
+    if not evidence.calls:
+        return NO_CALL
+    problems, left = [], []
+    for call, value in zip(evidence.calls, evidence.arguments, strict=True):
+        if isinstance(value, StrictJSONError):
+            left.append(f"arguments of {quote(call.name)} do not parse")
+        elif not isinstance(value, dict):
+            seen = JSON_NAMES[type(value)]
+            problems.append(f"arguments of {quote(call.name)}: expected an object, saw {seen}")
+    return _checked(problems, left)
 
 
 def _schemas(evidence: Evidence) -> Outcome:
     catalog = evidence.catalog
+    if not evidence.calls:
+        return NO_CALL
     if catalog is None:
         return NO_CATALOG
     problems, left = [], []
     for call, value in zip(evidence.calls, evidence.arguments, strict=True):
-        if isinstance(value, dict) and catalog.get(call.name) is not None:
-            why = catalog.unevaluated(call.name, value)
-            wrong = catalog.problem(call.name, value) if why is None else None
-            if why is not None:
-                left.append(f"the captured schema of {quote(call.name)} is not evaluated: {why}")
-            if wrong is not None:
-                problems.append(f"arguments of {quote(call.name)}: {wrong}")
-    outcome = _fail_or_pass(problems)
-    return ("not_checked", _some(left, "; ")) if left and outcome == PASS else outcome
+        why = _no_schema(catalog, call, value)
+        wrong = catalog.problem(call.name, value) if not why else None
+        if why:
+            left.append(why)
+        if wrong is not None:
+            problems.append(f"arguments of {quote(call.name)}: {wrong}")
+    return _checked(problems, left)
+
+
+def _no_schema(catalog: Catalog, call: TerminalCall, value: object) -> str:
+    """Return why the arguments of a call cannot be compared with a schema; empty where they can."""
+    if not isinstance(value, dict):
+        return f"arguments of {quote(call.name)} are no object"
+    if catalog.get(call.name) is None:
+        return f"tool {quote(call.name)} is not exposed"
+    why = catalog.unevaluated(call.name, value)
+    return f"the captured schema of {quote(call.name)} is not evaluated: {why}" if why else ""
+
+
+def _checked(problems: Sequence[str], left: Sequence[str]) -> Outcome:
+    # One call that could not be checked keeps the check from passing for all.
+    if left and not problems:
+        return "not_checked", _some(list(dict.fromkeys(left)), "; ")
+    return _fail_or_pass(problems)
 
 
 # In the order in which they are shown; the first that fails gives the reason.
 CHECKS: tuple[Check, ...] = (
     Check("opened", "response opened once, and first", _opened, needs=object),
-    Check("lifecycle", "every event follows the rules", _unless_violated, needs=object),
-    Check("limits", "within the limits", _unless_violated, needs=object),
+    Check("lifecycle", "every event follows the rules", _opened, needs=object),
+    Check("limits", "within the limits", _opened, needs=object),
     Check("completed", "event and body say completed", _completed, needs=Completed | Stopped),
     Check("response_id", "response ID agrees", _same_id),
     Check("replayable", "every item can be replayed", _replayable),
@@ -342,7 +300,7 @@ def examine(evidence: Evidence) -> tuple[Finding, ...]:
 
 
 def _finding(check: Check, evidence: Evidence) -> Finding:
-    violation = evidence.violation
+    violation: Violation | None = evidence.violation
     if violation is not None and violation.check == check.name:
         return Finding(check.name, "fail", violation.reason)
     if not isinstance(evidence.end, check.needs):
@@ -353,6 +311,17 @@ def _finding(check: Check, evidence: Evidence) -> Finding:
 def first_failure(findings: Iterable[Finding]) -> Finding | None:
     """Return the finding that gives the reason, or None where no check failed."""
     return next((finding for finding in findings if finding.status == "fail"), None)
+
+
+def unfit(evidence: Evidence) -> str:
+    """Return why calls could not be released even if every check passed; empty where they could.
+
+    A call is released with an object as its arguments, or not at all: that stands whatever the
+    table holds.
+    """
+    values = zip(evidence.calls, evidence.arguments, strict=True)
+    wrong = [quote(call.name) for call, value in values if not isinstance(value, dict)]
+    return f"arguments of {_some(wrong, ', ')} are no object" if wrong else ""
 
 
 def released_calls(evidence: Evidence) -> tuple[ToolCall, ...]:

@@ -90,12 +90,14 @@ class ToolArgsDone:
 class Corrected:
     """What was streamed under `key`, a call ID or a part, is replaced: `text` is meant instead.
 
+    `of_text` is whether the key is that of a part: calls and parts are named apart from each other.
     Only a translator that was asked to tolerate such a server says so (`providers.compat`).
     """
 
     key: str
     streamed: str
     text: str
+    of_text: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,12 +140,13 @@ TerminalItem: TypeAlias = TerminalText | TerminalCall
 class Completed:
     """The provider says that the response is complete.
 
+    `response_id` is the ID that it restates, None where nothing after the opening restated one.
     `problem` says how the event's body disagrees with that, or is empty. `items` restates the
     texts and calls in order, or is None where the API restates nothing; `others` are the items
     that are neither, and `native` keeps the output verbatim where it can be sent back so.
     """
 
-    response_id: str
+    response_id: str | None
     problem: str = ""
     items: tuple[TerminalItem, ...] | None = None
     others: tuple[TerminalOther, ...] = ()

@@ -28,6 +28,7 @@ FLOORS = (
     "conversation",
     "failures",
     "vocabulary",
+    "evidence",
     "mutations",
     "gate",
     "assembly",

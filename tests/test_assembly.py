@@ -190,8 +190,6 @@ FAILURES = {
         "lifecycle",
     ),
     "text and refusal": ([*GROWING, RefusalDelta("m/0", "x")], ProtocolViolation, "lifecycle"),
-    "a text as a call": ([*GROWING, TextDelta("call_a", "x")], ProtocolViolation, "lifecycle"),
-    "a call as a text": ([*GROWING, ToolStart("m/0", "t")], ProtocolViolation, "lifecycle"),
     "after its done": (
         [*GROWING, ToolArgsDone("call_a", ARGUMENTS), ToolArgsDelta("call_a", "")],
         ProtocolViolation,

@@ -32,6 +32,7 @@ from agentlib.model import StreamingModel, Timers
 from agentlib.openai_transport import OpenAITransport
 from agentlib.recordings.capture import Capture
 from agentlib.recordings.replay_transport import Playback, ReplayTransport
+from agentlib.stepper.replay import Replay
 from agentlib.vocabulary import ReasoningDelta, RefusalDelta, TextDelta
 
 ONE = [("call_a", "read_file", {"path": "src/app.py"})]
@@ -391,10 +392,67 @@ def test_a_first_chunk_without_choices_and_with_an_empty_id():
     assert (outcome.calls, outcome.decision.response_id) == (ONE, "chat_1")
 
 
-def test_an_id_that_changes_on_every_chunk_is_still_one_response():
+def test_an_id_that_changes_on_every_chunk_is_one_response_where_that_is_tolerated():
     events = [{**event, "id": f"chat_{n}"} for n, event in enumerate(one_call())]
-    outcome = released("chat", events)
+    assert rejected("chat", events).check == "response_id"
+    outcome = released("chat", events, compat=["rotating-ids"])
     assert (outcome.calls, outcome.decision.response_id) == (ONE, "chat_0")
+    findings = {finding.check: finding for finding in outcome.reader.assembly.findings()}
+    assert findings["response_id"].status == "not_applicable"
+
+
+ADDS = {
+    "content": {"content": "x"},
+    "content in parts": {"content": [{"type": "text", "text": "x"}]},
+    "refusal": {"refusal": "x"},
+    "reasoning": {"reasoning": "x"},
+    "reasoning content": {"reasoning_content": "x"},
+    "a call": {"tool_calls": [fragment("call_z", "run_tests", "{}", index=7)]},
+    "a fragment": {"tool_calls": [fragment(arguments=" ")]},
+    "a field that is not known": {"audio": {"data": "x"}},
+    "a finish reason": {},
+}
+
+
+@pytest.mark.parametrize("other", ["chat_2", "chat_1 ", 7, True, ["chat_1"], {"id": "chat_1"}])
+@pytest.mark.parametrize("what", ADDS)
+def test_what_adds_to_a_response_has_its_id(what, other):
+    reason = "tool_calls" if what == "a finish reason" else None
+    foreign = {**chunk(ADDS[what], reason), "id": other}
+    events = one_call()
+    for place in range(2, len(events) + 1):
+        failure = rejected("chat", [*events[:place], foreign, *events[place:]])
+        assert (failure.check, failure.event) == ("response_id", place + 1)
+
+
+@pytest.mark.parametrize("other", ["chat_2", "", None, 7])
+def test_what_adds_nothing_may_have_any_id_and_is_not_compared(other):
+    events = one_call()
+    for extra in (usage_chunk(), chunk(), {"id": "x", "choices": [], "prompt_filter_results": []}):
+        for place in range(1, len(events) + 1):
+            foreign = {**extra, "id": other}
+            assert released("chat", [*events[:place], foreign, *events[place:]]).calls == ONE
+
+
+def test_the_id_agrees_only_where_a_later_chunk_restates_it():
+    events = one_call()
+    for silent in ("", None):
+        later = [{**event, "id": silent} for event in events[1:]]
+        outcome = released("chat", [events[0], *later])
+        findings = {f.check: f.status for f in outcome.reader.assembly.findings()}
+        assert findings["response_id"] == "not_applicable"
+        outcome = released("chat", [events[0], *later[:-1], events[-1]])
+        findings = {f.check: f.status for f in outcome.reader.assembly.findings()}
+        assert findings["response_id"] == "pass"
+
+
+@pytest.mark.parametrize("call_id", ["text", "refusal", "reasoning", "block/0", "chat_1"])
+def test_a_call_may_have_any_id(call_id):
+    events = [text("Hi."), call(call_id, "run_tests", "{}"), END]
+    outcome = released("chat", events)
+    assert outcome.calls == [(call_id, "run_tests", {})]
+    assert outcome.decision.text == "Hi."
+    assert Replay(Capture.from_events(events)).run().trace.decision is not None
 
 
 def test_a_response_without_any_id_never_opened():

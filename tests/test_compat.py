@@ -159,7 +159,12 @@ def chat_without_reason(events):
     return events
 
 
+def chat_rotating(events):
+    return [{**event, "id": f"chat_{n}"} for n, event in enumerate(events)]
+
+
 CHAT_QUIRKS = {
+    "rotating": (chat_rotating, "rotating-ids"),
     "without_ids": (chat_without_ids, "missing-opening"),
     "calls_without_ids": (chat_calls_without_ids, "call-without-id"),
     "without_reason": (chat_without_reason, "done-without-reason"),
@@ -208,7 +213,12 @@ def test_every_flag_has_a_server_here():
 
 def test_the_flags_of_each_provider():
     assert flags_for("messages") == ()
-    assert set(flags_for("chat")) == {"missing-opening", "call-without-id", "done-without-reason"}
+    assert set(flags_for("chat")) == {
+        "missing-opening",
+        "rotating-ids",
+        "call-without-id",
+        "done-without-reason",
+    }
     assert "rotating-ids" in flags_for("responses")
 
 

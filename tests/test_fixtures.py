@@ -4,11 +4,12 @@ import json
 import subprocess
 import sys
 import tomllib
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
-from agentlib.conversation import Catalog
+from agentlib.conversation import Catalog, Usage
 from agentlib.failures import ResponseFailure
 from agentlib.gate import CHECK_NAMES
 from agentlib.reader import ResponseReader
@@ -98,7 +99,12 @@ def decided(name):
 def test_the_same_response_is_told_in_three_dialects():
     told = {decided(name) for name in ("success_2_edit", "chat_edit", "messages_edit")}
 
-    assert len({(decision.text, decision.calls, decision.usage) for decision in told}) == 1
+    assert len({(decision.text, decision.calls) for decision in told}) == 1
+    # Each counter is the same wherever an API reports it: one that writes its cache apart counts
+    # what it wrote, and the others have no such counter.
+    for name in fields(Usage):
+        values = {getattr(decision.usage, name.name) for decision in told}
+        assert name.name == "cached_apart" or len(values - {None}) <= 1, name.name
 
 
 def test_the_native_streams_are_two_turns_of_one_talk():

@@ -135,8 +135,10 @@ def test_a_frame_tells_the_pending_arguments_by_call_id():
 
 
 def test_every_check_is_named_at_the_end():
-    last = frames(tell(ONE_CALL))[-1]
+    last = frames(tell(TEXT_THEN_CALL))[-1]
     assert all(f"✓ {check.title}" in last.text for check in CHECKS)
+    silent = frames(tell(ONE_CALL))[-1].text
+    assert f"{GLYPHS['not_applicable']} final text = streamed text: " in silent
     bad = frames(tell(Story((Call("count", '{"to": true}', "c"),))))[-1]
     assert "✗ arguments match the schema: " in bad.text
     player = Replay(recorded(tell(ONE_CALL)))

@@ -9,6 +9,7 @@ from wires import (
     block,
     message_end,
     message_start,
+    one_call,
     one_tool,
     read,
     rejected,
@@ -539,3 +540,44 @@ def test_a_tool_with_only_optional_parameters_takes_the_empty_input():
     tools = Catalog([ToolSpec("list", "List.", FrozenObject(schema))])
     events = [message_start(), *tool_block(0, "toolu_a", "list"), *message_end("tool_use")]
     assert released("messages", events, tools).calls == [("toolu_a", "list", {})]
+
+
+# ------------------------------------------------------------- unknown is progress, save in a call
+
+
+UNKNOWN_DELTAS = ["text_delta", "thinking_delta", "signature_delta", "citations_delta", "", "new"]
+
+
+@pytest.mark.parametrize("kind", [*UNKNOWN_DELTAS, None, 7, [], {}])
+def test_a_call_is_made_of_its_own_deltas_alone(kind):
+    events = one_tool()
+    inside = [n for n, e in enumerate(events) if e.get("index") == 1]
+    delta = {"type": kind, "text": "", "thinking": "", "partial_json": ""}
+    event = {"type": "content_block_delta", "index": 1, "delta": delta}
+    for place in inside[1:]:
+        failure = rejected("messages", [*events[:place], event, *events[place:]])
+        assert (failure.check, failure.event) == ("lifecycle", place + 1)
+
+
+def test_an_unknown_delta_elsewhere_is_progress():
+    events = one_tool()
+    delta = {"type": "content_block_delta", "index": 0, "delta": {"type": "new", "x": 1}}
+    assert released("messages", [*events[:2], delta, *events[2:]]).calls
+
+
+@pytest.mark.parametrize("error", [True, 0, "", "x", [], {}, {"type": "overloaded_error"}])
+@pytest.mark.parametrize("provider", ["messages", "chat"])
+def test_an_event_that_carries_an_error_ends_the_response(provider, error):
+    events = one_tool() if provider == "messages" else one_call()
+    for place, event in enumerate(events):
+        broken = [*events[:place], {**event, "error": error}, *events[place + 1 :]]
+        assert rejected(provider, broken).check == "completed"
+        if event.get("choices"):
+            choice = {**event["choices"][0], "error": error}
+            broken[place] = {**event, "choices": [choice]}
+            assert rejected(provider, broken).check == "completed"
+
+
+def test_a_stop_reason_at_the_start_is_one():
+    for reason in ("end_turn", "tool_use", "refusal", "max_tokens"):
+        assert rejected("messages", [message_start(stop_reason=reason), *one_tool()[1:]])

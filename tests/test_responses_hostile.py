@@ -195,12 +195,14 @@ def test_a_text_is_an_answer_or_a_refusal_and_stays_it():
         refused([*start, *events])
 
 
-def test_a_call_and_a_text_never_share_a_name():
-    # The part of a text is named from its item: no call ID may pass for it, first or second.
+def test_a_call_may_have_the_id_that_a_text_is_named_by():
+    # The part of a text is named from its item, a call by its ID: the two are kept apart.
     say, call = Say(("Hello.",)), Call("run_tests", "{}", "msg_0/0")
-    refused(tell(Story((say, call)), BARE))
-    events = tell(Story((say, call)), Framing(numbered=False, interleaved=True))
-    refused(events)
+    for items in ((say, call), (call, Say(("Hello.",)))):
+        for framing in (BARE, Framing(numbered=False, interleaved=True)):
+            decision = read(tell(Story(items), framing), TOOLS).decision
+            assert decision.text == "Hello."
+            assert [(c.call_id, c.arguments) for c in decision.calls] == [("msg_0/0", {})]
 
 
 # ------------------------------------------------------------------------------------ the final say

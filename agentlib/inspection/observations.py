@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from agentlib.evidence import Evidence
 from agentlib.failures import ResponseFailure
-from agentlib.gate import Evidence, Finding
+from agentlib.gate import Finding
 from agentlib.reader import ResponseReader
 from agentlib.recordings.events import CapturedResponse
 from agentlib.sse import DONE_EVENT

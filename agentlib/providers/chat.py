@@ -9,7 +9,7 @@ cleanly; the usage may come after the finish reason, so the rest is read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,7 @@ from agentlib.providers.fields import (
     string,
     violation,
 )
+from agentlib.providers.finish_reasons import COMPLETING, disagreement
 from agentlib.vocabulary import (
     Completed,
     Event,
@@ -36,8 +37,7 @@ from agentlib.vocabulary import (
     ToolStart,
 )
 
-# A forced tool call ends with "stop", so both may come with calls.
-COMPLETE = frozenset({"stop", "tool_calls"})
+COMPLETE = frozenset(COMPLETING["chat"])
 # Fields in which compatible servers send the model's reasoning.
 REASONING_FIELDS = ("reasoning_content", "reasoning")
 TEXT, REFUSAL = "text", "refusal"
@@ -63,6 +63,7 @@ class ChatTranslator:
     def __init__(self, options: TranslatorOptions | None = None) -> None:
         self._exposes = (options or TranslatorOptions()).exposes
         self._response_id = ""
+        self._restated = False
         self._calls: dict[str, _Call] = {}
         self._at_index: dict[int, _Call] = {}
         self._finish_reason: str | None = None
@@ -100,13 +101,21 @@ class ChatTranslator:
             told = "this finish reason completes nothing"
             return (Stopped(reason, told, self.usage, cut_by_length=reason == "length"),)
         held = [self._start(call) for call in self._calls.values() if not call.started]
-        problem = ""
-        if reason == "tool_calls" and not self._calls:
-            problem = "its finish reason announces tool calls and none came"
-        return (*held, Completed(self._response_id, problem, usage=self.usage))
+        problem = disagreement("chat", reason, calls=bool(self._calls))
+        restated = self._response_id if self._restated else None
+        return (*held, Completed(restated, problem, usage=self.usage))
 
     def _opened(self, native: Native) -> tuple[Event, ...]:
         if self._response_id:
+            seen = native.get("id")
+            if seen == self._response_id:
+                self._restated = True
+            elif seen and adds(native):
+                raise violation(
+                    f"expected response ID {quote(self._response_id)}, saw {quote(seen)} on a "
+                    "chunk that adds to the response",
+                    check="response_id",
+                )
             return ()
         self._response_id = string(native, "id", "")
         return (Opened(self._response_id),) if self._response_id else ()
@@ -127,7 +136,7 @@ class ChatTranslator:
             self._finish_reason = string(choice, "finish_reason")
 
     def _refuse_more(self, delta: Native, reason: object) -> None:
-        extra = [name for name, value in delta.items() if value and name != "role"]
+        extra = _additions(delta)
         if extra or reason not in (None, self._finish_reason):
             what = ", ".join(extra) if extra else f"finish reason {quote(reason)}"
             raise violation(
@@ -208,6 +217,27 @@ class ChatTranslator:
         return ToolStart(call.call_id, call.name)
 
 
+def adds(native: Native) -> bool:
+    """Say whether a chunk adds to a response: words, a refusal, a call, or its finish reason.
+
+    The usage adds nothing, nor does a role, or what a filter found out about the words before.
+    """
+    choices = native.get("choices")
+    found = [each for each in choices if isinstance(each, dict)] if type(choices) is list else []
+    return any(
+        each.get("finish_reason")
+        or each.get("text")
+        or each.get("message")
+        or _additions(each.get("delta"))
+        for each in found
+    )
+
+
+def _additions(delta: object) -> list[str]:
+    fields = delta.items() if isinstance(delta, dict) else ()
+    return [name for name, value in fields if value and name != "role"]
+
+
 def _only(choices: object) -> Native:
     if not isinstance(choices, list) or not isinstance(choices[0], dict):
         raise violation(f"expected a list with one choice, saw {quote(choices)}")
@@ -219,8 +249,10 @@ def _only(choices: object) -> Native:
 
 def _error(native: Native) -> object:
     """Return the error that a chunk is, nested or flat as servers send it, or None."""
-    if native.get("error") is not None:
-        return native["error"]
+    choices = native.get("choices")
+    for holder in (native, *(choices if isinstance(choices, list) else ())):
+        if isinstance(holder, Mapping) and holder.get("error") is not None:
+            return holder["error"]
     flat = "choices" not in native and isinstance(native.get("message"), str)
     return native if flat or "error" in (native.get("object"), native.get("type")) else None
 

@@ -73,14 +73,15 @@ _TABLE = (
     ),
     Flag(
         name="rotating-ids",
-        does="its item IDs, and its response ID, change on every event, or item IDs are absent",
+        does="its item IDs, or its response ID, change on every event, or item IDs are absent",
         seen="GitHub Copilot, which encrypts them anew each time; llama.cpp until June 2026 (no "
         "ID on a function call)",
         checks=("lifecycle", "response_id", "calls_equal"),
-        relaxes="an event's output_index says to which item it belongs",
-        protects="the output_index must be there and known; the call ID is still the key of a "
+        relaxes="an event's output_index says to which item it belongs (Responses); two responses "
+        "in one stream are taken for one (Chat)",
+        protects="an output_index must be there and known; the call ID is still the key of a "
         "call, and every restatement is still compared",
-        filters={"responses": responses.RotatingIDs},
+        filters={"responses": responses.RotatingIDs, "chat": chat.RotatingIDs},
     ),
     Flag(
         name="call-without-id",

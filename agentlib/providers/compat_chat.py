@@ -15,11 +15,38 @@ from agentlib.vocabulary import Event
 class MissingOpening(Filter):
     """Gives a response ID to a stream none of whose chunks has one."""
 
+    def __init__(self, inner: Translator, note: Note) -> None:
+        super().__init__(inner, note)
+        self._opened = False
+
     def translate(self, native: Native) -> tuple[Event, ...]:
         """Translate the chunk; the first one with a choice opens the response in any case."""
-        if native.get("choices") and not native.get("id"):
+        given = bool(native.get("id"))
+        made = not given and not self._opened and bool(native.get("choices"))
+        self._opened = self._opened or given or made
+        if made:
             native = {**native, "id": LOCAL_RESPONSE}
             self.note(f"missing-opening: a chunk has no response ID, {LOCAL_RESPONSE} stands in")
+        return super().translate(native)
+
+
+class RotatingIDs(Filter):
+    """Takes the response ID off each chunk that has another one than the first.
+
+    It is not put right: what cannot be compared must not look as if it agreed.
+    """
+
+    def __init__(self, inner: Translator, note: Note) -> None:
+        super().__init__(inner, note)
+        self._response_id: object = None
+
+    def translate(self, native: Native) -> tuple[Event, ...]:
+        """Translate the chunk, which belongs to the response whatever its ID."""
+        seen = native.get("id")
+        self._response_id = self._response_id or seen
+        if seen and seen != self._response_id:
+            native = {**native, "id": None}
+            self.note("rotating-ids: the response ID changed, and chunks could not be compared")
         return super().translate(native)
 
 

@@ -46,6 +46,9 @@ _TELL_ITEM = (
 )
 
 
+TERMINAL = "the terminal event"
+
+
 class MissingOpening(Filter):
     """Opens a response that its server never opened, at its first event of content."""
 
@@ -109,11 +112,15 @@ class RotatingIDs(Filter):
     def __init__(self, inner: Translator, note: Note) -> None:
         super().__init__(inner, note)
         self._response_id = ""
+        self._rotated = False
         self._ids: dict[int, str] = {}
 
     def translate(self, native: Native) -> tuple[Event, ...]:
         """Translate the event, with the first ID of its response and of its item."""
         events = super().translate(self._settled(native))
+        if self._rotated and events and isinstance(events[-1], Completed):
+            # What was put in the place of another ID agrees with it, and says nothing.
+            events = (*events[:-1], replace(events[-1], response_id=None))
         if events and isinstance(events[-1], Completed) and events[-1].native is not None:
             kept = _own_ids(events[-1].native, native["response"].get("output") or ())
             return (*events[:-1], replace(events[-1], native=kept))
@@ -123,10 +130,14 @@ class RotatingIDs(Filter):
         body = native.get("response")
         if isinstance(body, dict) and isinstance(body.get("id"), str):
             self._response_id = self._response_id or body["id"]
+            self._rotated = self._rotated or body["id"] != self._response_id
             body = {**body, "id": self._response_id}
             if isinstance(body.get("output"), list):
                 body["output"] = [self._item(item, n) for n, item in enumerate(body["output"])]
             return self._changed(native, response=body)
+        if isinstance(native.get("response_id"), str) and self._response_id:
+            self._rotated = self._rotated or native["response_id"] != self._response_id
+            native = self._changed(native, response_id=self._response_id)
         index = native.get("output_index")
         if type(index) is not int:
             return native
@@ -188,7 +199,8 @@ class CorrectedByDone(Filter):
 
     def __init__(self, inner: Translator, note: Note) -> None:
         super().__init__(inner, note)
-        self._streamed: dict[str, list[str]] = {}
+        self._calls: dict[str, list[str]] = {}
+        self._texts: dict[str, list[str]] = {}
 
     def translate(self, native: Native) -> tuple[Event, ...]:
         """Translate the event; before one that restates otherwise, the correction."""
@@ -196,32 +208,42 @@ class CorrectedByDone(Filter):
 
     def _follow(self, event: Event) -> Iterable[Event]:
         if isinstance(event, ToolArgsDelta):
-            self._streamed.setdefault(event.call_id, []).append(event.text)
+            self._calls.setdefault(event.call_id, []).append(event.text)
         elif isinstance(event, TextDelta | RefusalDelta):
-            self._streamed.setdefault(event.part, []).append(event.text)
+            self._texts.setdefault(event.part, []).append(event.text)
         elif isinstance(event, ToolStart):
-            self._streamed[event.call_id] = [event.arguments]
+            self._calls[event.call_id] = [event.arguments]
         elif isinstance(event, ToolArgsDone):
-            yield from self._correct(event.call_id, event.arguments, "its done")
+            yield from self._correct_call(event.call_id, event.arguments, "its done")
         elif isinstance(event, TextDone):
-            yield from self._correct(event.part, event.text, "its done")
+            yield from self._correct_text(event.part, event.text, "its done")
         elif isinstance(event, Completed):
             for item in event.items or ():
                 if isinstance(item, TerminalCall):
-                    yield from self._correct(item.call_id, item.arguments, "the terminal event")
+                    yield from self._correct_call(item.call_id, item.arguments, TERMINAL)
                 else:
-                    yield from self._correct(item.part, item.text, "the terminal event")
+                    yield from self._correct_text(item.part, item.text, TERMINAL)
         yield event
 
-    def _correct(self, key: str, text: str, authority: str) -> Iterable[Event]:
-        known = key in self._streamed
-        streamed = "".join(self._streamed.get(key, ()))
-        self._streamed[key] = [text]
-        if known and not same_text(streamed, text):
-            self.note(
-                f"corrected-by-done: {quote(key)} by {authority}: {difference(streamed, text)}"
-            )
-            yield Corrected(key, streamed, text)
+    def _correct_call(self, call_id: str, text: str, authority: str) -> Iterable[Event]:
+        streamed = self._replaced(self._calls, call_id, text, authority)
+        if streamed is not None:
+            yield Corrected(call_id, streamed, text)
+
+    def _correct_text(self, part: str, text: str, authority: str) -> Iterable[Event]:
+        streamed = self._replaced(self._texts, part, text, authority)
+        if streamed is not None:
+            yield Corrected(part, streamed, text, of_text=True)
+
+    def _replaced(
+        self, known: dict[str, list[str]], key: str, text: str, authority: str
+    ) -> str | None:
+        streamed = "".join(known[key]) if key in known else None
+        known[key] = [text]
+        if streamed is None or same_text(streamed, text):
+            return None
+        self.note(f"corrected-by-done: {quote(key)} by {authority}: {difference(streamed, text)}")
+        return streamed
 
 
 def _tells_no_item(native: Native) -> bool:

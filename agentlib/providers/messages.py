@@ -23,6 +23,7 @@ from agentlib.providers.fields import (
     violation,
     whole,
 )
+from agentlib.providers.finish_reasons import COMPLETING, disagreement
 from agentlib.vocabulary import (
     Completed,
     Event,
@@ -36,8 +37,6 @@ from agentlib.vocabulary import (
     ToolStart,
 )
 
-# Whether a message that ends for this reason holds calls; any other reason completes nothing.
-HAS_CALLS = {"end_turn": False, "stop_sequence": False, "tool_use": True}
 TEXT, TOOL, THINKING = "text", "tool_use", ("thinking", "redacted_thinking")
 # The counters that are read, by the object in `usage` that holds them.
 COUNTERS = {
@@ -100,7 +99,7 @@ class MessagesTranslator:
 
     def translate(self, native: Native) -> tuple[Event, ...]:
         """Return the neutral events that `native`, one decoded event, stands for."""
-        if "type" not in native and "error" in native:
+        if native.get("error") is not None:
             return self._error(native)
         kind = string(native, "type")
         handler = self._handlers.get(kind)
@@ -118,7 +117,9 @@ class MessagesTranslator:
         message = record(native, "message")
         self._count(message.get("usage"))
         self._message_id = string(message, "id")
-        return (Opened(self._message_id), *self._whole_content(message))
+        events = (Opened(self._message_id), *self._whole_content(message))
+        self._note_reason(message)
+        return events
 
     def _whole_content(self, message: Native) -> Iterable[Event]:
         # A hosted program that goes on sends its next calls so, and nothing else.
@@ -129,8 +130,6 @@ class MessagesTranslator:
         for index, block in enumerate(content):
             yield from self._start({"index": index, "content_block": block})
             yield from self._stop({"index": index})
-        if content:
-            self._message_delta({"delta": message})
 
     def _start(self, native: Native) -> tuple[Event, ...]:
         index = _index(native)
@@ -162,7 +161,11 @@ class MessagesTranslator:
         block = self._open_block(index)
         self._refuse_after_stop("more content")
         delta = record(native, "delta")
-        handler = self._deltas.get(string(delta, "type"))
+        kind = string(delta, "type")
+        handler = self._deltas.get(kind)
+        if handler is None and block.kind == TOOL:
+            # Unknown is progress, but not in what a call is made of.
+            raise violation(f"expected input_json_delta in a tool_use block, saw {quote(kind)}")
         return handler(block, _part(index), delta) if handler is not None else ()
 
     def _text(self, block: _Block, part: str, delta: Native) -> tuple[Event, ...]:
@@ -194,19 +197,22 @@ class MessagesTranslator:
 
     def _message_delta(self, native: Native) -> tuple[Event, ...]:
         self._count(native.get("usage"))
-        reason = record(native, "delta").get("stop_reason")
+        self._note_reason(record(native, "delta"))
+        return ()
+
+    def _note_reason(self, holder: Native) -> None:
+        reason = holder.get("stop_reason")
         if reason is not None and self._stop_reason not in (None, reason):
             raise violation(f"stop reason {quote(self._stop_reason)} changed to {quote(reason)}")
         if reason is not None:
-            self._stop_reason = string(record(native, "delta"), "stop_reason")
-        return ()
+            self._stop_reason = string(holder, "stop_reason")
 
     def _message_stop(self, _: Native) -> tuple[Event, ...]:
         unclosed = [index for index, block in self._blocks.items() if not block.closed]
         if unclosed:
             raise violation(f"block {unclosed[0]} is not closed at message_stop")
         reason = self._stop_reason
-        if reason is not None and reason not in HAS_CALLS:
+        if reason is not None and reason not in COMPLETING["messages"]:
             told, cut = "this stop reason completes nothing", reason == "max_tokens"
             return (Stopped(reason, told, self.usage, cut_by_length=cut),)
         others = tuple(
@@ -215,16 +221,14 @@ class MessagesTranslator:
             if block.kind not in (TEXT, TOOL)
         )
         problem = self._problem(reason)
-        return (Completed(self._message_id, problem, others=others, usage=self.usage),)
+        # The message's ID stands in message_start, and nowhere again.
+        return (Completed(None, problem, others=others, usage=self.usage),)
 
     def _problem(self, reason: str | None) -> str:
         if reason is None:
             return "it stopped without a stop reason"
         calls = any(block.kind == TOOL for block in self._blocks.values())
-        if calls is HAS_CALLS[reason]:
-            return ""
-        held = "holds calls" if calls else "holds no call"
-        return f"its stop reason is {quote(reason)} and it {held}"
+        return disagreement("messages", reason, calls=calls)
 
     def _error(self, native: Native) -> tuple[Event, ...]:
         flat = {name: native.get(name) for name in ("code", "message")}

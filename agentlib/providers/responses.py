@@ -8,7 +8,6 @@ call ID, and this translator holds the table from the one to the other.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Never
 
 from agentlib.conversation import NativeTurn, Usage
@@ -19,24 +18,28 @@ from agentlib.providers.fields import (
     TranslatorOptions,
     item_list,
     record,
-    said,
     string,
     violation,
     whole,
 )
 from agentlib.providers.responses_body import (
+    TERMINAL_KINDS,
     body_problem,
     message_part,
     message_parts,
+    read_stop,
     read_usage,
     terminal_call,
+    unfinished_problem,
 )
 from agentlib.providers.responses_items import (
     OF_A_PROGRAM,
+    Item,
     answers,
     is_of_a_program,
     refusal,
     says_more,
+    status_problem,
 )
 from agentlib.vocabulary import (
     Completed,
@@ -44,7 +47,6 @@ from agentlib.vocabulary import (
     Opened,
     ReasoningDelta,
     RefusalDelta,
-    Stopped,
     TerminalItem,
     TerminalOther,
     TerminalText,
@@ -54,18 +56,6 @@ from agentlib.vocabulary import (
     ToolArgsDone,
     ToolStart,
 )
-
-
-@dataclass(slots=True)
-class _Item:
-    """An item of the output as it was added."""
-
-    item_id: str
-    kind: str
-    index: int | None
-    call_id: str = ""
-    name: str = ""
-    done: bool = False
 
 
 class ResponsesTranslator:
@@ -84,7 +74,7 @@ class ResponsesTranslator:
         self._response_id: str | None = None
         self._opened = False
         self._sequence = -1
-        self._items: dict[str, _Item] = {}
+        self._items: dict[str, Item] = {}
         self._indexes: set[int] = set()
         self._handlers: dict[str, Callable[[Native], tuple[Event, ...]]] = {
             "response.function_call_arguments.delta": self._arguments_delta,
@@ -105,6 +95,8 @@ class ResponsesTranslator:
             "response.completed": self._completed,
             "response.failed": self._stopped,
             "response.incomplete": self._stopped,
+            "response.cancelled": self._stopped,
+            "response.error": self._stopped,
             "error": self._stopped,
         }
 
@@ -120,6 +112,10 @@ class ResponsesTranslator:
             self._refuse_sequence(native)
         kind = native.get("type")
         handler = self._handlers.get(kind) if type(kind) is str else None
+        if native.get("error") is not None:
+            return self._stopped(native)
+        if "response" in native or "response_id" in native:
+            self._compare_state(native)
         return handler(native) if handler is not None else self._unhandled(native)
 
     def finish(self) -> tuple[Event, ...]:
@@ -139,8 +135,6 @@ class ResponsesTranslator:
         )
 
     def _unhandled(self, native: Native) -> tuple[Event, ...]:
-        if "type" not in native and "error" in native:
-            return self._stopped(native)
         string(native, "type")
         return ()
 
@@ -175,19 +169,32 @@ class ResponsesTranslator:
         response_id = string(record(native, "response"), "id")
         if not response_id:
             raise violation("expected a nonempty response ID", check="opened")
-        if self._response_id is None:
-            self._response_id = response_id
-        elif response_id != self._response_id:
-            raise violation(
-                f"expected response ID {quote(self._response_id)}, saw {quote(response_id)}",
-                check="response_id",
-            )
+        self._response_id = response_id
         return ()
+
+    def _compare_state(self, native: Native) -> None:
+        # Whatever the event: what it says of the whole response is what was said before.
+        body, kind, seen_ids = (
+            native.get("response"),
+            native.get("type"),
+            [native.get("response_id")],
+        )
+        if isinstance(body, dict) and isinstance(kind, str) and kind not in TERMINAL_KINDS:
+            problem = unfinished_problem(kind, body)
+            if problem:
+                raise violation(problem)
+            seen_ids.append(body.get("id"))
+        known = self._response_id
+        for seen in seen_ids:
+            if known is not None and seen is not None and seen != known:
+                raise violation(
+                    f"expected response ID {quote(known)}, saw {quote(seen)}", check="response_id"
+                )
 
     def _item_added(self, native: Native) -> tuple[Event, ...]:
         self._refuse_unopened("response.output_item.added")
         native_item = record(native, "item")
-        item = _Item(
+        item = Item(
             string(native_item, "id"), string(native_item, "type"), whole(native, "output_index")
         )
         if not item.item_id:
@@ -199,9 +206,11 @@ class ResponsesTranslator:
                 raise violation(f"output_index {quote(item.index)} is used by two items")
             self._indexes.add(item.index)
         self._items[item.item_id] = item
+        self._refuse_status(native_item, done=False)
         if item.kind != "function_call":
             return ()
         item.call_id, item.name = string(native_item, "call_id"), string(native_item, "name")
+        item.caller = native_item.get("caller")
         arguments = string(native_item, "arguments", "")
         return (ToolStart(item.call_id, item.name, item.item_id, arguments),)
 
@@ -215,6 +224,7 @@ class ResponsesTranslator:
         if item.done:
             raise violation(f"item {quote(item.item_id)} was done twice")
         item.done = True
+        self._refuse_status(native_item, done=True)
         if kind == "function_call":
             self._agree(item, native_item)
             return (ToolArgsDone(item.call_id, string(native_item, "arguments")),)
@@ -264,16 +274,9 @@ class ResponsesTranslator:
         return None
 
     def _stopped(self, native: Native) -> tuple[Event, ...]:
-        body = native.get("response")
-        body = body if isinstance(body, dict) else {}
-        flat = {name: native[name] for name in ("code", "message") if native.get(name)}
-        error = body.get("error") or native.get("error") or flat
-        details = body.get("incomplete_details") or {}
-        told = [said(source) for source in (details, error) if source]
-        kind = string(native, "type", "error")
-        cut = isinstance(details, dict) and details.get("reason") == "max_output_tokens"
-        self.usage = read_usage(body.get("usage"))
-        return (Stopped(kind, ", ".join(told) or said(None), self.usage, cut_by_length=cut),)
+        end = read_stop(native)
+        self.usage = end.usage
+        return (end,)
 
     def _located(self, native: Native) -> tuple[Event, ...]:
         self._growing(native)
@@ -283,14 +286,14 @@ class ResponsesTranslator:
         if not self._opened:
             raise violation(f"expected response.created first, saw {kind}", check="opened")
 
-    def _item(self, native: Native, kind: str | None = None) -> _Item:
+    def _item(self, native: Native, kind: str | None = None) -> Item:
         item = self._find(string(native, "item_id"), whole(native, "output_index"))
         if kind is not None and item.kind != kind:
             seen = f"is a {quote(item.kind)}, saw {quote(native['type'])} for it"
             raise violation(f"item {quote(item.item_id)} {seen}")
         return item
 
-    def _growing(self, native: Native, kind: str | None = None) -> _Item:
+    def _growing(self, native: Native, kind: str | None = None) -> Item:
         # Every delta comes through here: the common case is told at once, the rest in full.
         item_id, index = native.get("item_id"), native.get("output_index")
         known = self._items.get(item_id) if type(item_id) is str else None
@@ -306,7 +309,7 @@ class ResponsesTranslator:
             raise violation(f"item {quote(item.item_id)} goes on after its done")
         return item
 
-    def _find(self, item_id: str, index: int | None) -> _Item:
+    def _find(self, item_id: str, index: int | None) -> Item:
         item = self._items.get(item_id)
         if item is None:
             self._refuse_unopened("an event of an item")
@@ -316,8 +319,15 @@ class ResponsesTranslator:
             raise violation(f"item {quote(item_id)} was added at {places}")
         return item
 
-    def _agree(self, item: _Item, native: Native) -> None:
-        for field, known in (("call_id", item.call_id), ("name", item.name)):
+    def _refuse_status(self, native_item: Native, *, done: bool) -> None:
+        problem = status_problem(native_item, done=done)
+        if problem:
+            check = "calls_equal" if native_item.get("type") == "function_call" else "lifecycle"
+            raise violation(f"item {quote(native_item.get('id'))}: {problem}", check=check)
+
+    def _agree(self, item: Item, native: Native) -> None:
+        fields = (("call_id", item.call_id), ("name", item.name), ("caller", item.caller))
+        for field, known in fields:
             seen = native.get(field)
             if seen is not None and seen != known:
                 raise violation(
@@ -341,6 +351,8 @@ class ResponsesTranslator:
             else:
                 known = None
             if kind == "function_call":
+                if known is not None and native_item.get("caller") != known.caller:
+                    raise violation(f"item {quote(item_id)} has another caller at the end")
                 yield terminal_call(native_item, native=self._native)
                 if is_of_a_program(native_item):
                     yield TerminalOther(kind, "" if self._native else OF_A_PROGRAM)
@@ -348,10 +360,11 @@ class ResponsesTranslator:
             refused = ""
             if kind == "message":
                 yield from message_parts(item_id, native_item)
-                if native_item.get("status") not in (None, "completed"):
-                    refused = f"its status is {quote(native_item['status'])}"
+                refused = status_problem(native_item, done=True)
             else:
-                refused = refusal(native_item, answered, native=self._native)
+                refused = status_problem(native_item, done=True) or refusal(
+                    native_item, answered, native=self._native
+                )
             if kind != "message" or refused or known is None:
                 yield TerminalOther(kind, refused, "" if known else "invented")
         for item in missing.values():
@@ -359,7 +372,7 @@ class ResponsesTranslator:
                 yield TerminalOther(item.kind, fault="omitted")
 
 
-def _refuse_disorder(item: _Item, place: int, last: int) -> int:
+def _refuse_disorder(item: Item, place: int, last: int) -> int:
     # Without an index the order in which the items were added is the only one.
     index = item.index if item.index is not None else place
     if index < last:
@@ -368,7 +381,7 @@ def _refuse_disorder(item: _Item, place: int, last: int) -> int:
     return index
 
 
-def _part_key(item: _Item, native: Native) -> str:
+def _part_key(item: Item, native: Native) -> str:
     place = native.get("content_index", 0)
     if type(place) is not int or not 0 <= place < MAX_COUNT:
         place = whole(native, "content_index", 0)

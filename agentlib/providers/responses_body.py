@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 from agentlib.conversation import Usage
 from agentlib.jsonvalues import quote
-from agentlib.providers.fields import Native, count, item_list, string
+from agentlib.providers.fields import Native, count, item_list, said, string
 from agentlib.providers.responses_items import NOT_PORTABLE, is_whole
-from agentlib.vocabulary import TerminalCall, TerminalOther, TerminalText
+from agentlib.vocabulary import Stopped, TerminalCall, TerminalOther, TerminalText
 
 
 def terminal_call(native_item: Native, *, native: bool) -> TerminalCall:
@@ -40,6 +40,33 @@ def message_part(key: str, part: Native) -> TerminalText | TerminalOther:
 _TEXT_FIELDS = {"output_text": "text", "refusal": "refusal"}
 
 
+# What a body may say of itself before the end, by the kind of its event; None where it is silent.
+_BEFORE_THE_END = {
+    "response.created": (None, "queued", "in_progress"),
+    "response.queued": (None, "queued", "in_progress"),
+    "response.in_progress": (None, "in_progress"),
+}
+# `response.done` of the Realtime API says completed, and completes nothing here.
+_UNKNOWN_KIND = (None, "queued", "in_progress", "completed")
+TERMINAL_KINDS = frozenset(
+    (
+        *("response.completed", "response.failed", "response.incomplete"),
+        *("response.cancelled", "response.error", "error"),
+    )
+)
+
+
+def unfinished_problem(kind: str, body: Native) -> str:
+    """Return how a body that comes before the end says that it ended; empty where it does not."""
+    status = body.get("status")
+    if status not in _BEFORE_THE_END.get(kind, _UNKNOWN_KIND):
+        return f"expected the response in progress in {quote(kind)}, saw status {quote(status)}"
+    for name in ("error", "incomplete_details"):
+        if body.get(name) is not None:
+            return f"expected no {name} in {quote(kind)}, saw {quote(body[name])}"
+    return ""
+
+
 def body_problem(body: Native) -> str:
     """Return how the body of a completed response disagrees with that; empty where it agrees."""
     if body.get("status") != "completed":
@@ -48,6 +75,23 @@ def body_problem(body: Native) -> str:
         if body.get(name) is not None:
             return f"the body says completed and carries {name}: {quote(body[name])}"
     return ""
+
+
+def read_stop(native: Native) -> Stopped:
+    """Return the end that an event says, whatever its kind, where it is not that of a whole one."""
+    body = native.get("response")
+    body = body if isinstance(body, dict) else {}
+    flat = {name: native[name] for name in ("code", "message") if native.get(name)}
+    error = body.get("error") or native.get("error") or flat
+    details = body.get("incomplete_details") or {}
+    found = [said(source) for source in (details, error) if source]
+    cut = isinstance(details, dict) and details.get("reason") == "max_output_tokens"
+    return Stopped(
+        string(native, "type", "error"),
+        ", ".join(found) or said(None),
+        read_usage(body.get("usage")),
+        cut_by_length=cut,
+    )
 
 
 def read_usage(native: object) -> Usage | None:

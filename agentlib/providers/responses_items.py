@@ -9,8 +9,24 @@ act that is no function of the catalog is refused in both.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
+from dataclasses import dataclass
 
+from agentlib.jsonvalues import quote
 from agentlib.providers.fields import Native
+
+
+@dataclass(slots=True)
+class Item:
+    """An item of the output as it was added."""
+
+    item_id: str
+    kind: str
+    index: int | None
+    call_id: str = ""
+    name: str = ""
+    caller: object = None
+    done: bool = False
+
 
 PORTABLE = frozenset({"message", "function_call"})
 
@@ -76,6 +92,27 @@ def is_whole(call: Native, *, native: bool) -> bool:
     status = call.get("status")
     waits = native and is_of_a_program(call) and status == "in_progress"
     return status == "completed" or waits
+
+
+# What an item may say of itself, None where it is silent; some servers add it whole.
+_STATUS = {False: (None, "in_progress", "completed"), True: (None, "completed")}
+# What the provider ran itself may have failed there: its answer is then what the model saw.
+_OF_THE_MODEL = frozenset({"message", "function_call", "reasoning"})
+
+
+def status_problem(item: Native, *, done: bool) -> str:
+    """Return how the status of an item disagrees with where it stands; empty where it agrees.
+
+    `done` is whether the item stands in its done or in the terminal event, and not in its added.
+    """
+    status = item.get("status")
+    if item.get("type") not in _OF_THE_MODEL:
+        wrong = status is not None and not isinstance(status, str)
+    elif done and is_of_a_program(item) and status == "in_progress":
+        wrong = False
+    else:
+        wrong = status not in _STATUS[done]
+    return f"its status is {quote(status)}" if wrong else ""
 
 
 def says_more(item: Native) -> bool:

@@ -290,7 +290,7 @@ class _Builder:
         elif isinstance(event, Corrected):
             self._replace(event)
         if isinstance(event, TextDone | ToolArgsDone):
-            self._finish(event.part if isinstance(event, TextDone) else event.call_id)
+            self._finish(_key_of(event))
 
     def _call_buffer(self, event: ToolStart) -> TracedBuffer:
         return TracedBuffer(
@@ -305,10 +305,12 @@ class _Builder:
     def _grow_text(self, event: TextDelta | RefusalDelta | TextDone) -> None:
         refusal = event.refusal if isinstance(event, TextDone) else type(event) is RefusalDelta
         kind = "refusal" if refusal else "text"
-        if event.part not in self.index_of and event.text:
+        key = _text_key(event.part)
+        if key not in self.index_of and event.text:
             limit = self.limits.text_characters
-            self._add(event.part, TracedBuffer(kind, limit, self.number, event.part))
-        self._grow(event.part)
+            self._add(key, TracedBuffer(kind, limit, self.number, event.part))
+        if key in self.index_of:
+            self._touch(key, self.reader.assembly.size(event.part, of_text=True))
 
     def _grow_reasoning(self, event: ReasoningDelta) -> None:
         key = ("reasoning", event.part)
@@ -323,20 +325,21 @@ class _Builder:
 
     def _replace(self, event: Corrected) -> None:
         # What was streamed stays as it was shown; what is meant instead is a buffer of its own.
-        old = self.buffers[self.index_of[event.key]]
+        key = _key_of(event)
+        old = self.buffers[self.index_of[key]]
         old.text, old.length = shown(event.streamed, old.length)
-        self._finish(event.key)
+        self._finish(key)
         at, length = array("I"), array("I")
-        self._add(event.key, replace(old, start=self.number, done=0, at=at, length=length))
-        self._touch(event.key, len(event.text))
+        self._add(key, replace(old, start=self.number, done=0, at=at, length=length))
+        self._touch(key, len(event.text))
 
     def _add(self, key: Key, buffer: TracedBuffer) -> None:
         self.index_of[key] = len(self.buffers)
         self.buffers.append(buffer)
 
-    def _grow(self, key: str) -> None:
-        if key in self.index_of:
-            self._touch(key, self.reader.assembly.size(key))
+    def _grow(self, call_id: str) -> None:
+        if call_id in self.index_of:
+            self._touch(call_id, self.reader.assembly.size(call_id))
 
     def _touch(self, key: Key, size: int) -> None:
         place = self.index_of[key]
@@ -348,7 +351,7 @@ class _Builder:
             buffer.length.append(size)
             self.sizes[-1] += size - before
 
-    def _finish(self, key: str) -> None:
+    def _finish(self, key: Key) -> None:
         place = self.index_of.get(key)
         if place is not None and not self.buffers[place].done:
             self.buffers[place].done = self.number
@@ -356,7 +359,7 @@ class _Builder:
     def _fill_texts(self) -> None:
         evidence = self.reader.assembly.evidence()
         texts: dict[Key, str] = {buffer.call_id: buffer.text for buffer in evidence.buffers}
-        texts |= {text.part: text.text for text in evidence.texts}
+        texts |= {_text_key(text.part): text.text for text in evidence.texts}
         texts |= {key: "".join(parts) for key, parts in self.reasoning.items()}
         for key, place in self.index_of.items():
             buffer = self.buffers[place]
@@ -366,6 +369,17 @@ class _Builder:
         unread = self.reader.unread
         late = [f"{plural(unread, 'event')} after the end of the response, not read"]
         return [*self.response.notes, *self.reader.notes, *(late if unread else [])]
+
+
+def _text_key(part: str) -> Key:
+    # A call may have the ID that a part is named by.
+    return ("text", part)
+
+
+def _key_of(event: TextDone | ToolArgsDone | Corrected) -> Key:
+    if isinstance(event, Corrected):
+        return _text_key(event.key) if event.of_text else event.key
+    return _text_key(event.part) if isinstance(event, TextDone) else event.call_id
 
 
 def shown(text: str, lengths: Iterable[int]) -> tuple[str, array[int]]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from agentlib.conversation import Catalog
+from agentlib.evidence import Evidence
 from agentlib.failures import ResponseFailure
 from agentlib.fixtures import capture
-from agentlib.gate import Evidence
 from agentlib.reader import ResponseReader
 from agentlib.recordings.capture import Capture
 from workbook.grading.grader import Exercise, Outcome, Trial, Wrong
