@@ -4,6 +4,7 @@ Sources, by the pages' own names. OpenAI, "Chat Completions", the chunk object: 
 `stop` at a natural end and `tool_calls` where a tool was called; its guide "Function calling" adds
 that a call forced by `tool_choice` ends with `stop`, and compatible endpoints say `stop` always.
 Anthropic, "Handling stop reasons": `tool_use` is the one with which a client tool is called.
+Google, "Generating content", `FinishReason`: `STOP` is the natural end, with calls and without.
 OpenAI, "Responses": there is no reason but the status, `completed` with calls and without.
 """
 
@@ -28,6 +29,7 @@ _TABLE = (
     Reason("responses", "completed", "may"),
     Reason("chat", "stop", "may"),
     Reason("chat", "tool_calls", "must"),
+    Reason("gemini", "STOP", "may"),
     Reason("messages", "end_turn", "never"),
     Reason("messages", "stop_sequence", "never"),
     Reason("messages", "tool_use", "must"),

@@ -82,6 +82,7 @@ class GeminiTranslator:
     def __init__(self, options: TranslatorOptions | None = None) -> None:
         self._native = (options or TranslatorOptions()).native
         self._response_id = ""
+        self._restated = False
         self._finish_reason: str | None = None
         self._finish_message = ""
         self._calls = 0
@@ -116,7 +117,8 @@ class GeminiTranslator:
             return (Stopped(reason, told, self.usage, cut_by_length=reason == "MAX_TOKENS"),)
         turn = self._turn.native() if self._native else None
         others = tuple(self._others)
-        return (Completed(self._response_id, others=others, usage=self.usage, native=turn),)
+        restated = self._response_id if self._restated else None
+        return (Completed(restated, others=others, usage=self.usage, native=turn),)
 
     @property
     def usage(self) -> Usage | None:
@@ -166,6 +168,8 @@ class GeminiTranslator:
         elif response_id not in ("", self._response_id):
             seen = f"{quote(self._response_id)}, then {quote(response_id)}"
             raise violation(f"expected one response ID throughout; saw {seen}", "response_id")
+        elif response_id:
+            self._restated = True
 
     def _finished(self, reason: str, candidate: Native) -> None:
         if self._finish_reason not in (None, reason):
