@@ -209,15 +209,17 @@ def _add_live(commands: Any) -> None:
         help="run the task against a real provider; sends data, and can cost money",
         description="Run the fixture's task against a real provider. Reads OPENAI_API_KEY and "
         "OPENAI_BASE_URL. Exit status: 0 the model answered, 1 the provider failed or the turns "
-        "ran out, 2 no key, no SDK, or a file that cannot be written.",
+        "ran out, 2 no key, no SDK, or a file that cannot be written or is there already.",
     )
     command.add_argument("--model", required=True, help="for example gpt-4.1-mini")
     command.add_argument(
         "--allow-execution",
         action="store_true",
-        help="expose and allow edit and test; without it, list and read only",
+        help="expose and allow edit and test; without it, list and read only, and the model is "
+        "asked to explain",
     )
     command.add_argument("--record", metavar="FILE", help="write the streams to a capture file")
+    command.add_argument("--force", action="store_true", help="let --record replace a file")
     command.add_argument("--max-turns", type=_positive, default=10, metavar="N", help="default: 10")
     command.set_defaults(run=_live)
 
@@ -225,7 +227,9 @@ def _add_live(commands: Any) -> None:
 def _live(options: argparse.Namespace) -> int:
     from agentlib.laboratory.live import LiveOptions, run_live
 
-    chosen = LiveOptions(options.model, options.allow_execution, options.record, options.max_turns)
+    chosen = LiveOptions(
+        options.model, options.allow_execution, options.record, options.max_turns, options.force
+    )
     return run_live(chosen, sys.stdout)
 
 

@@ -68,11 +68,12 @@ class OpenFailure(AgentlibError):
     and without one the request counts as perhaps sent: who does not know must not assume the best.
 
     `status` is the HTTP status, None where no answer came; `code` the provider's word for the
-    reason, if it gave one; `retry_after` the seconds that it asks to wait, if it asked, and
-    `should_retry` whether it says that a further try makes sense, None where it does not say.
-    `retryable` says whether the same opening could succeed later. Where an opening loop raised
-    it, `openings` is how often it was tried, `sent` the most that is known of any of them, and
-    `given_up` why there was no further one, where that is no matter of course.
+    reason and `param` the field of the request that it names, if it gave one; `retry_after` the
+    seconds that it asks to wait, if it asked, and `should_retry` whether it says that a further
+    try makes sense, None where it does not say. `retryable` says whether the same opening could
+    succeed later. Where an opening loop raised it, `openings` is how often it was tried, `sent`
+    the most that is known of any of them, and `given_up` why there was no further one, where that
+    is no matter of course.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class OpenFailure(AgentlibError):
         *,
         status: int | None = None,
         code: str | None = None,
+        param: str | None = None,
         retry_after: float | None = None,
         should_retry: bool | None = None,
         retryable: bool = False,
@@ -91,6 +93,7 @@ class OpenFailure(AgentlibError):
         self.sent: Sent = sent or ("perhaps sent" if status is None else "answered")
         self.status = status
         self.code = code
+        self.param = param
         self.retry_after = retry_after
         self.should_retry = should_retry
         self.retryable = retryable

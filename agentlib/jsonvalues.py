@@ -116,15 +116,15 @@ def shorten(text: str, length: int) -> str:
     return text if len(text) <= length else f"{text[: length - 1]}…"
 
 
-def quote(value: object) -> str:
+def quote(value: object, length: int = MAX_QUOTED_CHARACTERS) -> str:
     """Return an untrusted value as JSON text, short and printable, for an error message.
 
     A text stands in quotation marks; what JSON cannot say is named by its type.
     """
     if isinstance(value, str):
-        text = json.dumps(shorten(value, MAX_QUOTED_CHARACTERS), ensure_ascii=False)
+        text = json.dumps(shorten(value, length), ensure_ascii=False)
     else:
-        text = shorten(_as_json(value), MAX_QUOTED_CHARACTERS)
+        text = shorten(_as_json(value), length)
     return printable(text)
 
 

@@ -11,7 +11,7 @@ import random as _random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import anyio
 import anyio.lowlevel
@@ -23,7 +23,7 @@ from agentlib.errors import OpenFailure, Sent
 from agentlib.failures import CloseFailed, IdleTimeout, ObserverFailed, ResponseFailure
 from agentlib.providers.compat import check_flags
 from agentlib.providers.registry import find_provider
-from agentlib.providers.requests import bounded
+from agentlib.providers.requests import bounded, refused_field
 from agentlib.reader import ResponseReader
 from agentlib.retry import (
     CONSERVATIVE,
@@ -55,14 +55,24 @@ class Timers:
     trailing: float = 2.0
 
 
+@runtime_checkable
+class KnowsSecret(Protocol):
+    """A stream that knows the key of its request, which a server may send back in an ID."""
+
+    def scrub(self, failure: ResponseFailure) -> None:
+        """Take the key out of the texts of `failure`."""
+        ...
+
+
 class StreamingModel:
     """Asks one model, over one transport, for one decision at a time.
 
     `report` observes each opening and each neutral event, and can influence nothing: where it
     raises, the response ends. `openings` holds the openings of the latest call. `native` keeps
     items that only the provider understands, and sends them back verbatim; `compat` names what
-    is tolerated of the server, and `notes` list what was, in the latest call. `stopwatch` measures
-    where the time goes: opening, first event, streaming, closing.
+    is tolerated of the server. `notes` list what was, in the latest call, and which field was left
+    out of the request because the server refused it by name; it is not sent to it again.
+    `stopwatch` measures where the time goes: opening, first event, streaming, closing.
 
     `idempotency_key` returns a new key for each request; all openings of that request carry it.
     Give one only for a server or a gateway that honours such keys: whoever ignores them does the
@@ -99,6 +109,7 @@ class StreamingModel:
         self._report = report
         self.native = native
         self._compat = check_flags(compat)
+        self._left_out: dict[str, str] = {}
         self._stopwatch = stopwatch or Stopwatch(self._clock)
         self._make_key = idempotency_key
 
@@ -134,12 +145,14 @@ class StreamingModel:
         # Two calls at once have each their own; the attribute holds the latest one's.
         openings = self.openings = []
         self._stopwatch.switch("opening")
-        stream = await self._open(request, start, openings)
+        stream = await self._acquire(request, start, openings)
         self._stopwatch.switch("first event")
         try:
             self._note(openings, Opening(len(openings) + 1, "opened"))
             decision = await self._consume(stream, tools, start)
         except BaseException as failure:
+            if isinstance(failure, ResponseFailure) and isinstance(stream, KnowsSecret):
+                stream.scrub(failure)
             problem = await self._close(stream)
             if problem is not None:
                 failure.add_note(f"closing the stream failed too: {problem!r}")
@@ -151,6 +164,20 @@ class StreamingModel:
         # Who was cancelled during the close gets no decision.
         await anyio.lowlevel.checkpoint_if_cancelled()
         return decision
+
+    async def _acquire(
+        self, request: Mapping[str, Any], start: float, openings: list[Opening]
+    ) -> NativeStream:
+        sent = {name: request[name] for name in request if name not in self._left_out}
+        try:
+            return await self._open(sent, start, openings)
+        except OpenFailure as failure:
+            field = refused_field(sent, failure)
+            if field is None:
+                raise
+        self._left_out[field] = f"the server refuses the field {field}: it is left out"
+        del sent[field]
+        return await self._open(sent, start, openings)
 
     async def _open(
         self, request: Mapping[str, Any], start: float, openings: list[Opening]
@@ -177,6 +204,7 @@ class StreamingModel:
             compat=self._compat,
         )
         self.notes = reader.notes
+        self.notes.extend(self._left_out.values())
         try:
             return await self._read(reader, stream, start)
         except ResponseFailure as failure:
@@ -208,8 +236,10 @@ class StreamingModel:
         return decision
 
     def _note(self, openings: list[Opening], opening: Opening) -> None:
-        openings.append(opening)
-        self._observe(opening)
+        # A repaired request is opened anew, but its openings are counted on.
+        counted = opening._replace(number=len(openings) + 1)
+        openings.append(counted)
+        self._observe(counted)
 
     def _observe(self, event: Event | Opening) -> None:
         if self._report is None:

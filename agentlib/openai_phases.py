@@ -6,6 +6,7 @@ The errors are known by their names, so that neither library is loaded for it.
 from __future__ import annotations
 
 from agentlib.errors import OpenFailure, Sent
+from agentlib.scrubbing import chain
 
 # Errors that the SDK calls a failed connection, and that the same request would meet again.
 NOT_OF_THE_NETWORK = frozenset({"LocalProtocolError", "TooManyRedirects", "UnsupportedProtocol"})
@@ -51,12 +52,3 @@ def sent_by(error: BaseException) -> Sent:
     # The nearest error is the one that ended the request; those behind it may be of earlier tries.
     known = (PHASES.get(type(each).__name__) for each in chain(error))
     return next((sent for sent in known if sent is not None), "perhaps sent")
-
-
-def chain(error: BaseException) -> list[BaseException]:
-    """Return the error, then all its causes and contexts, the nearest first."""
-    found = [error]
-    for each in found:
-        before = (each.__cause__, each.__context__)
-        found += [earlier for earlier in before if earlier is not None and earlier not in found]
-    return found

@@ -1,4 +1,4 @@
-"""Drive the OpenAI SDK, the one place that imports it.
+"""Drive the OpenAI SDK.
 
 The SDK opens the stream: its client knows keys, proxies and headers. The bytes of the answer are
 then read here, by this project's own decoder: the same rules as for a recorded stream, strict
@@ -8,22 +8,21 @@ retries are off, since the opening loop owns them.
 
 from __future__ import annotations
 
-import os
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
-from functools import cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
-from agentlib.errors import NotConfigured, OpenFailure
-from agentlib.failures import IdleTimeout, ProtocolViolation, StreamCut
+from agentlib.errors import OpenFailure
+from agentlib.failures import IdleTimeout, ProtocolViolation, ResponseFailure, StreamCut
 from agentlib.jsonvalues import quote
-from agentlib.openai_bodies import bound_refusal, bound_sync_refusal, end_early
-from agentlib.openai_phases import chain, describe, sent_by, unanswered
+from agentlib.openai_bodies import end_early
+from agentlib.openai_clients import make_client, sdk
+from agentlib.openai_phases import describe, sent_by, unanswered
 from agentlib.retry import QUOTA_CODES, may_pass, retry_after, should_retry
-from agentlib.scrubbing import scrubbed
+from agentlib.scrubbing import chain, scrubbed, unless_quoting, without_secret
 from agentlib.sse import (
     DONE_EVENT,
     MAX_EVENT_BYTES,
@@ -34,13 +33,7 @@ from agentlib.sse import (
 )
 
 if TYPE_CHECKING:
-    from ssl import SSLContext
-
-    from openai import APIStatusError, AsyncOpenAI, AsyncStream, OpenAI
-
-    # For the annotations of modules that do not import the SDK.
-    SDKClient: TypeAlias = OpenAI
-    AsyncSDKClient: TypeAlias = AsyncOpenAI
+    from agentlib.openai_clients import AsyncSDKClient, SDKAnswer, SDKRefusal
 
 # As long as the SDK may wait for the connection, and then for each piece of the answer.
 SDK_TIMEOUT_SECONDS = 30.0
@@ -49,14 +42,10 @@ PLAIN_BYTES = {"accept-encoding": "identity"}
 EVENT_STREAM = "text/event-stream"
 # What a proxy in trouble sends for a body.
 BLANK = b"\0 \t\r\n"
-NO_SDK = "the SDK is not installed; install it with: pip install openai"
 HEAD_BYTES = 1024
-# A proxy of the environment cannot reach a server on this machine, such as a lesson's.
-NO_PROXY = {"all://127.0.0.1": None, "all://localhost": None}
+# Enough for a whole reason of a provider's, and little of a page.
+MAX_REASON_CHARACTERS = 1_000
 IDEMPOTENCY_KEY = "idempotency-key"
-
-# Where the environment names certificates of its own.
-CERTIFICATE_VARIABLES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 
 Tee = Callable[[bytes], None]
 # The endpoint of the SDK's client that speaks each provider's API.
@@ -76,7 +65,7 @@ class OpenAITransport:
 
     def __init__(
         self,
-        client: AsyncOpenAI | None = None,
+        client: AsyncSDKClient | None = None,
         *,
         provider: str = "responses",
         api_key: str | None = None,
@@ -92,17 +81,21 @@ class OpenAITransport:
         self._tee = tee
 
     async def open(self, request: Mapping[str, Any], *, idempotency_key: str = "") -> SDKStream:
-        """Acquire one stream by one request. Raises OpenFailure, with the SDK's error chained.
+        """Acquire one stream by one request. Raises OpenFailure.
 
-        `idempotency_key`, where there is one, goes out as the header of that name.
+        `idempotency_key`, where there is one, goes out as the header of that name. The SDK's error
+        is chained, unless it quotes the key of the client.
         """
-        key = {IDEMPOTENCY_KEY: idempotency_key} if idempotency_key else {}
+        own = {IDEMPOTENCY_KEY: idempotency_key} if idempotency_key else {}
+        key = self._client.api_key
         try:
-            stream = await self._create(**request, extra_headers={**PLAIN_BYTES, **key})
-        except Exception as error:  # what the HTTP library raises where the SDK does not look
-            raise open_failure(error, self._client.api_key) from error
-        decoder = EventStreamDecoder(self._max_event_bytes)
-        return SDKStream(stream, decoder, self._tee, self._client.api_key)
+            stream = await self._create(**request, extra_headers={**PLAIN_BYTES, **own})
+        except Exception as error:  # noqa: BLE001 - the HTTP library's, where the SDK does not look
+            failure, cause = open_failure(error, key), unless_quoting(error, key)
+        else:
+            decoder = EventStreamDecoder(self._max_event_bytes)
+            return SDKStream(stream, decoder, self._tee, key)
+        raise failure from cause
 
     async def aclose(self) -> None:
         """Close the client, where this transport made it."""
@@ -119,7 +112,7 @@ class SDKStream:
 
     def __init__(
         self,
-        stream: AsyncStream[Any],
+        stream: SDKAnswer,
         decoder: EventStreamDecoder,
         tee: Tee | None,
         secret: str = "",
@@ -177,6 +170,10 @@ class SDKStream:
         except EventStreamError as error:
             raise _violation(error) from error
 
+    def scrub(self, failure: ResponseFailure) -> None:
+        """Take the key out of a failure's texts, which may quote what the server sent."""
+        without_secret(failure, self._secret)
+
     async def aclose(self) -> None:
         """Close the HTTP response; a connection with unread bytes is not used again."""
         try:
@@ -189,18 +186,19 @@ class SDKStream:
             chunk = await anext(self._chunks)
         except StopAsyncIteration:
             raise
-        except Exception as error:
-            if type(error).__name__.endswith("Timeout"):
-                reason = f"no byte came for {SDK_TIMEOUT_SECONDS:g} s: {describe(error)}"
-                raise IdleTimeout(reason, check="completed") from error
-            reason = f"the connection failed before the terminal event: {describe(error)}"
-            raise StreamCut(reason, check="completed") from error
+        except Exception as error:  # noqa: BLE001 - whatever the HTTP library raises while it reads
+            failure, cause = _broken(error), unless_quoting(error, self._secret)
+        else:
+            self._take(chunk)
+            return chunk
+        raise failure from cause
+
+    def _take(self, chunk: bytes) -> None:
         if self._tee is not None:
             self._tee(chunk)
         self.blank = self.blank and not chunk.strip(BLANK)
         if len(self.head) < HEAD_BYTES:
             self.head = (self.head + chunk)[:HEAD_BYTES]
-        return chunk
 
     async def _fill(self) -> None:
         chunk = await self._next_chunk()
@@ -223,10 +221,17 @@ class SDKStream:
             raise ProtocolViolation(reason, check="lifecycle")
 
 
+def _broken(error: Exception) -> ResponseFailure:
+    if type(error).__name__.endswith("Timeout"):
+        reason = f"no byte came for {SDK_TIMEOUT_SECONDS:g} s: {describe(error)}"
+        return IdleTimeout(reason, check="completed")
+    reason = f"the connection failed before the terminal event: {describe(error)}"
+    return StreamCut(reason, check="completed")
+
+
 def open_failure(error: Exception, secret: str) -> OpenFailure:
     """Return what `error`, raised by the SDK before there was an answer to read, means."""
-    import openai
-
+    openai = sdk()
     if isinstance(error, openai.APIStatusError):
         return _refused(error, secret)
     if isinstance(error, openai.APIConnectionError):
@@ -234,15 +239,17 @@ def open_failure(error: Exception, secret: str) -> OpenFailure:
     return _unforeseen(error)
 
 
-def _refused(error: APIStatusError, secret: str) -> OpenFailure:
+def _refused(error: SDKRefusal, secret: str) -> OpenFailure:
     # Some servers name the reason as the type alone.
     words = [word for word in (error.code, error.type) if isinstance(word, str) and word]
     code = next((word for word in words if word in QUOTA_CODES), next(iter(words), None))
+    reason = error.message.removeprefix(f"Error code: {error.status_code} - ")
     return _refusal(
         error.status_code,
-        quote(scrubbed(error.message, secret)),
+        quote(scrubbed(reason, secret), MAX_REASON_CHARACTERS),
         error.response.headers,
         scrubbed(code, secret) if code is not None else None,
+        scrubbed(error.param, secret) if isinstance(error.param, str) else None,
     )
 
 
@@ -256,20 +263,28 @@ def _unforeseen(error: Exception) -> OpenFailure:
 
 
 def _refusal(
-    status: int, words: str, headers: Mapping[str, str], code: str | None = None
+    status: int,
+    words: str,
+    headers: Mapping[str, str],
+    code: str | None = None,
+    param: str | None = None,
 ) -> OpenFailure:
     return OpenFailure(
         f"the server answered {status}: {words}",
         status=status,
         code=code,
+        param=param,
         retry_after=retry_after(headers, time.time()),
         should_retry=should_retry(headers),
         retryable=may_pass(status, should_retry(headers)),
     )
 
 
+_ENDS_BADLY = frozenset({"error", "response.failed", "response.incomplete", "response.cancelled"})
+
+
 def _is_error(native: Mapping[str, Any]) -> bool:
-    return "error" in native or native.get("type") in ("error", "response.failed")
+    return "error" in native or native.get("type") in _ENDS_BADLY
 
 
 def _decoded(event: ServerSentEvent, secret: str) -> Mapping[str, Any]:
@@ -298,58 +313,3 @@ def _without(value: Any, secret: str) -> Any:
 
 def _violation(error: EventStreamError) -> ProtocolViolation:
     return ProtocolViolation(error.reason, check="lifecycle")
-
-
-def make_client(api_key: str | None = None, base_url: str | None = None) -> AsyncOpenAI:
-    """Return a client of the SDK, made from the environment where nothing is handed over.
-
-    Raises OpenFailure where there is no SDK, no key, or no client can be made.
-    """
-    openai = _sdk()
-    http_client = openai.DefaultAsyncHttpxClient(**_options(bound_refusal))
-    return _made(openai.AsyncOpenAI, api_key, base_url, http_client)  # type: ignore[no-any-return]
-
-
-def make_sync_client(api_key: str | None = None, base_url: str | None = None) -> OpenAI:
-    """Return a client that blocks. Raises OpenFailure as `make_client` does."""
-    openai = _sdk()
-    http_client = openai.DefaultHttpxClient(**_options(bound_sync_refusal))
-    return _made(openai.OpenAI, api_key, base_url, http_client)  # type: ignore[no-any-return]
-
-
-def _sdk() -> Any:
-    try:
-        import openai
-    except ImportError as error:
-        raise NotConfigured(NO_SDK) from error
-    return openai
-
-
-def _options(hook: Callable[..., Any]) -> dict[str, Any]:
-    # A redirect would send the conversation, and further requests, to an address nobody gave.
-    return {
-        "follow_redirects": False,
-        "event_hooks": {"response": [hook]},
-        "mounts": NO_PROXY,
-        "verify": _trusted(*map(os.environ.get, CERTIFICATE_VARIABLES)),
-    }
-
-
-@cache
-def _trusted(*_places: str | None) -> SSLContext:
-    # To read the machine's certificates takes fifty milliseconds, far longer than all the rest of
-    # making a client: once is enough for each place that the environment names.
-    import httpx2
-
-    return httpx2.create_ssl_context()
-
-
-def _made(kind: Any, api_key: str | None, base_url: str | None, http_client: Any) -> Any:
-    import openai
-
-    try:
-        return kind(api_key=api_key, base_url=base_url, max_retries=0, http_client=http_client)
-    except openai.OpenAIError as error:
-        raise NotConfigured("no key: set OPENAI_API_KEY, or hand one over") from error
-    except Exception as error:
-        raise NotConfigured(f"no client could be made: {describe(error)}") from error

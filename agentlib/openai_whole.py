@@ -20,7 +20,7 @@ from agentlib.openai_phases import describe
 from agentlib.openai_transport import PLAIN_BYTES, open_failure
 
 if TYPE_CHECKING:
-    from agentlib.openai_transport import AsyncSDKClient, SDKClient
+    from agentlib.openai_clients import AsyncSDKClient, SDKClient
 
 # Far above any reply that a limit of output tokens allows.
 MAX_BODY_BYTES = 4 * 1024 * 1024

@@ -6,14 +6,17 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
 
 import pytest
 from raw_http import SECRET
 
 from agentlib.commands import main
+from agentlib.conversation import Catalog, user
 from agentlib.faultserver.server import Reply
 from agentlib.fixtures import capture
+from agentlib.providers.responses_request import encode_request
 from agentlib.recordings.capture import Capture
 from agentlib.recordings.recorder import CUT_HERE
 from agentlib.scrubbing import REDACTED
@@ -21,6 +24,7 @@ from agentlib.scrubbing import REDACTED
 TURNS = ["success_1_read", "success_2_edit", "success_3_test", "success_4_answer"]
 WHOLE = [Reply.stream(capture(name)) for name in TURNS]
 ANSWER = Reply.stream(capture("text_only"))
+LIVE = ["live", "--model", "m", "--allow-execution", "--record", "stream.sse"]
 
 
 @pytest.fixture
@@ -169,7 +173,181 @@ def test_an_address_with_a_password_is_not_shown(serve, live):
     assert live(server, base_url=base_url)[0] == 0
 
 
+# ----------------------------------------------------------------------- what it is asked, and how
+
+
+def of_the_model(request):
+    """What a server of OpenAI's says to a model that does not reason, in the words of its API."""
+    include = request.body.get("include")
+    if include and request.body["model"].startswith("gpt-4.1"):
+        return include
+    return None
+
+
+def refusing_include(replies, refuses=of_the_model, **words):
+    """A server that refuses `include`, and then plays its replies; authored for this test."""
+    rest = iter(replies)
+    said = {"message": "Encrypted content is not supported with this model.", "param": "include"}
+    error = {"type": "invalid_request_error", "code": None, **said, **words}
+
+    def answer(request):
+        if refuses(request):
+            return Reply.error(400, json_body={"error": error})
+        return next(rest)
+
+    return answer
+
+
+def readme_commands(root):
+    lines = (root / "README.md").read_text(encoding="utf-8").splitlines()
+    found = [line.partition("#")[0].split() for line in lines if line.startswith("agentlib live")]
+    assert found
+    return found
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_readmes_example_works_as_printed(serve, root, monkeypatch, capsys):
+    server = serve(refusing_include([WHOLE[0], ANSWER]))
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+    for command in readme_commands(root):
+        assert main(command[1:]) == 0, capsys.readouterr()
+    out, err = capsys.readouterr()
+    assert (len(server.requests), err) == (2, "")
+    assert "note:" not in out, "the family is known: nothing had to be repaired"
+
+
+@pytest.mark.parametrize(
+    ("model", "asked"),
+    [
+        *((name, False) for name in ("gpt-4.1-mini", "gpt-4o", "openai/gpt-4.1", "gpt-3.5-turbo")),
+        *((name, False) for name in ("ft:gpt-4o-mini:me::1", "gpt-5-chat-latest", "chatgpt-4o-x")),
+        *((name, True) for name in ("gpt-5-mini", "o4-mini", "openai/o3", "gpt-5.1-codex", "new")),
+    ],
+)
+def test_reasoning_is_asked_of_models_that_may_reason(model, asked):
+    request = encode_request(model, [user("Hi.")], Catalog(), native=True)
+    assert ("include" in request) is asked
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {},
+        {"param": "include[0]"},
+        {"param": None},
+        {"param": None, "message": "Unknown parameter: 'include'."},
+    ],
+)
+def test_a_refusal_that_names_include_is_repaired_once_and_noted(serve, live, monkeypatch, words):
+    def refuses(request):
+        return "include" in request.body
+
+    server = serve(refusing_include(WHOLE, refuses, **words))
+    monkeypatch.setattr("agentlib.providers.responses_request.WITHOUT_REASONING", ("none",))
+    status, out, _ = live(server, "--allow-execution")
+    assert status == 0
+    assert ["include" in each.body for each in server.requests] == [True] + [False] * 4
+    assert "note: the server refuses the field include: it is left out" in out
+    assert "opening 1: the server answered 400" in out
+    assert "opening 2: opened" in out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"param": "model", "message": "This model has no encrypted content."},
+        {"param": None, "message": "The input is too long."},
+        {"param": "tools", "message": "include what?"},
+    ],
+)
+def test_a_refusal_of_anything_else_is_an_answer(serve, live, monkeypatch, words):
+    monkeypatch.setattr("agentlib.providers.responses_request.WITHOUT_REASONING", ("none",))
+    server = serve(refusing_include([], lambda _: True, **words))
+    status, out, _ = live(server)
+    assert (status, len(server.requests)) == (1, 1)
+    assert words["message"] in out
+
+
+def test_a_server_that_refuses_it_in_any_case_is_asked_twice(serve, live, monkeypatch):
+    monkeypatch.setattr("agentlib.providers.responses_request.WITHOUT_REASONING", ("none",))
+    server = serve(refusing_include([], lambda _: True))
+    assert live(server)[0] == 1
+    assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+def test_it_is_asked_for_what_it_can_do_with_the_guidance_before(serve, live, allowed):
+    server = serve(ANSWER)
+    live(server, *["--allow-execution"] * allowed)
+    general, guidance, task = server.requests[0].body["input"]
+    assert [each["role"] for each in (general, guidance, task)] == ["system", "system", "user"]
+    assert "Project guidance" in guidance["content"]
+    assert ("repair it, and run the test" in task["content"]) is allowed
+    assert ("explain" in task["content"]) is not allowed
+
+
+def test_the_reason_of_a_refusal_is_whole(serve, live):
+    reason = "The model `gpt-4.1-mini` does not exist or you do not have access to it. " * 5
+    _, out, _ = live(serve(Reply.error(404, code="model_not_found", message=reason.strip())))
+    assert f'404: "{reason.strip()}"' in out
+
+
+def test_a_reason_without_end_is_cut(serve, live):
+    _, out, _ = live(serve(Reply.error(404, message="x" * 50_000)))
+    assert max(map(len, out.splitlines())) < 1_200
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such pipe")
+@pytest.mark.parametrize("lines", [1, 2])
+def test_a_reader_that_goes_away_ends_it_quietly(serve, folder, lines):
+    gone = threading.Event()
+
+    def answer(_):
+        assert gone.wait(60)
+        return WHOLE[0]
+
+    server = serve(answer)
+    process = subprocess.Popen(
+        [sys.executable, "-W", "error", "-m", "agentlib", *LIVE],
+        cwd=folder,
+        env={
+            **os.environ,
+            "OPENAI_API_KEY": SECRET,
+            "OPENAI_BASE_URL": server.base_url,
+            "PYTHONPATH": str(Path(__file__).parents[1]),
+        },
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+    )
+    with process:
+        for _ in range(lines):
+            process.stdout.readline()
+        process.stdout.close()
+        gone.set()
+        err = process.stderr.read()
+    assert (process.returncode, err) == (1, "")
+    assert len(server.requests) <= 1
+
+
 # ----------------------------------------------------------------------------------- recording
+
+
+@pytest.mark.parametrize("earlier", [b"", b"mine"])
+def test_an_earlier_file_is_replaced_only_with_force(serve, live, folder, earlier):
+    kept = folder / "stream.sse"
+    kept.write_bytes(earlier)
+    server = serve([ANSWER])
+    status, out, err = live(server, "--record", "stream.sse")
+    assert (status, out, server.requests) == (2, "", [])
+    assert "--force" in err
+    assert "another name" in err
+    assert kept.read_bytes() == earlier
+
+    assert live(server, "--record", "stream.sse", "--force")[0] == 0
+    assert kept.read_bytes() == ANSWER.body
 
 
 def test_it_records_what_came_and_the_recording_is_read_again(serve, live, folder):
@@ -191,7 +369,8 @@ def test_a_failed_response_is_recorded(serve, live, folder):
 def test_where_nothing_came_an_earlier_recording_stays(serve, live, folder, key):
     earlier = folder / "stream.sse"
     earlier.write_bytes(WHOLE[0].body)
-    assert live(serve(Reply.error(401)), "--record", "stream.sse", key=key)[0] in (1, 2)
+    asked = ("--record", "stream.sse", "--force")
+    assert live(serve(Reply.error(401)), *asked, key=key)[0] in (1, 2)
     assert earlier.read_bytes() == WHOLE[0].body
     assert len(list(folder.iterdir())) == 1
 
@@ -276,9 +455,6 @@ def test_a_key_in_pieces_is_not_shown_whole(serve, live):
 # ---------------------------------------------------------------------------------------- Ctrl-C
 
 
-LIVE = ["live", "--model", "m", "--allow-execution", "--record", "stream.sse"]
-
-
 @pytest.mark.exhaustive(keep=1)
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has another way to interrupt")
 @pytest.mark.parametrize("times", [1, 2])
@@ -318,4 +494,6 @@ def test_an_interrupt_closes_the_stream_and_keeps_what_was_recorded(serve, folde
     # How much of the second had reached the client by then is the network's to say.
     assert sum(len(each.events) for each in cut) <= 7
     assert "Traceback" not in err
+    # The first turn read only, and the second one was cut before its edit.
+    assert "return a - b" in out.partition("calculator.py is now:")[2] or times > 1
     no_key_in(out, err)

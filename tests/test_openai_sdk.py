@@ -22,6 +22,7 @@ from agentlib.errors import OpenFailure
 from agentlib.faultserver.server import HEAD, Reply
 from agentlib.fixtures import capture
 from agentlib.openai_bodies import MAX_REFUSAL_BYTES
+from agentlib.openai_clients import make_sync_client
 from agentlib.openai_phases import PHASES
 from agentlib.openai_transport import OpenAITransport
 from agentlib.retry import CONSERVATIVE, PATIENT
@@ -48,6 +49,7 @@ import anyio
 from agentlib import user
 from agentlib.conversation import Catalog
 from agentlib.model import StreamingModel
+from agentlib.openai_clients import make_sync_client
 from agentlib.openai_transport import OpenAITransport
 
 
@@ -397,7 +399,7 @@ async def test_a_proxy_is_not_asked_for_this_machine(serve, monkeypatch, host):
 
 def test_clients_share_the_certificates_of_one_place(monkeypatch, tmp_path):
     def context():
-        made = openai_sdk.make_sync_client("any", "https://127.0.0.1:9/v1")
+        made = make_sync_client("any", "https://127.0.0.1:9/v1")
         with made:
             return made._client._transport._pool._ssl_context
 

@@ -28,19 +28,20 @@ from agentlib.decisions.reading import (
     read_decision,
     read_whole,
     reply_failure,
-    without_secret,
 )
 from agentlib.decisions.streaming import WatchedTransport
 from agentlib.errors import OpenFailure
 from agentlib.failures import IdleTimeout, ResponseFailure
 from agentlib.model import StreamingModel, Timers
-from agentlib.openai_transport import OpenAITransport, make_client, make_sync_client
+from agentlib.openai_clients import make_client, make_sync_client
+from agentlib.openai_transport import OpenAITransport
 from agentlib.openai_whole import Opened, WholeReply, ask_whole, awaited, blocking
 from agentlib.providers.requests import MAX_OUTPUT_TOKENS
 from agentlib.retry import RetryPolicy
+from agentlib.scrubbing import without_secret
 
 if TYPE_CHECKING:
-    from agentlib.openai_transport import AsyncSDKClient, SDKClient
+    from agentlib.openai_clients import AsyncSDKClient, SDKClient
 
 Client = TypeVar("Client")
 # The retries of a decision have one owner, and it is not the model's opening loop.

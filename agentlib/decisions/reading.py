@@ -47,7 +47,6 @@ from agentlib.providers.chat import COMPLETE, read_usage
 from agentlib.providers.fields import said
 from agentlib.providers.requests import argument_text
 from agentlib.reader import ResponseReader
-from agentlib.scrubbing import scrubbed
 
 EMPTY = "the server answered 200 with an empty, blank or all-NUL body"
 # A refusal to stream names streaming and refuses it. An upstream server's failure does neither.
@@ -59,8 +58,6 @@ _SAYS_NO = re.compile(
 )
 # Statuses with another meaning: the key, the route, the time, the rate.
 _OTHER_STATUSES = frozenset({401, 402, 403, 404, 408, 409, 429})
-# What is looked at of a refusal's text.
-_MAX_REFUSAL_CHARACTERS = 4_000
 
 
 @dataclass(slots=True)
@@ -83,8 +80,7 @@ class Seen:
 def opening_failure(failure: OpenFailure, *, streamed: bool) -> DecisionFailure:
     """Return what an opening that failed means: a 4xx that refuses to stream, or transport."""
     status = failure.status or 0
-    text = str(getattr(failure.__cause__, "message", ""))[:_MAX_REFUSAL_CHARACTERS]
-    of_streaming = _STREAMING.search(text) and _SAYS_NO.search(text)
+    of_streaming = _STREAMING.search(failure.reason) and _SAYS_NO.search(failure.reason)
     if streamed and 400 <= status < 500 and status not in _OTHER_STATUSES and of_streaming:
         return StreamingUnsupportedError(failure.reason)
     return TransportError(
@@ -119,23 +115,6 @@ def reply_failure(failure: ResponseFailure, seen: Seen, *, streamed: bool) -> De
         shown = quote(seen.head.decode("utf-8", "replace"))
         return StreamingUnsupportedError(f"expected events, saw JSON: {shown}")
     return TransportError(reason, usage=usage)
-
-
-def without_secret(failure: DecisionFailure, secret: str) -> DecisionFailure:
-    """Return `failure` with nothing in its texts of the key that the request carried.
-
-    A server may send it back anywhere. A cause that quotes it is left out.
-    """
-    failure.reason = scrubbed(failure.reason, secret)
-    failure.args = (failure.reason,)
-    for name in ("code", "excerpt"):
-        text = getattr(failure, name, None)
-        if isinstance(text, str):
-            setattr(failure, name, scrubbed(text, secret))
-    causes = "\n".join(f"{each} {each!r}" for each in _causes(failure))
-    if scrubbed(causes, secret) != causes:
-        failure.__cause__ = failure.__context__ = None
-    return failure
 
 
 def read_decision(
@@ -175,14 +154,6 @@ def read_whole(
     if decision is None:
         raise AssertionError("a reply that ended without a decision has failed")
     return read_decision(decision, context, native_tools=native_tools)
-
-
-def _causes(error: BaseException) -> list[BaseException]:
-    found: list[BaseException] = [error]
-    for each in found:
-        before = (each.__cause__, each.__context__)
-        found += [earlier for earlier in before if earlier is not None and earlier not in found]
-    return found[1:]
 
 
 def _read_envelope(decision: Decision, context: DecisionContext) -> ModelDecision:

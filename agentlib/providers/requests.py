@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from agentlib.conversation import RejectedCall, ToolCall
-from agentlib.errors import EncodingError
+from agentlib.errors import EncodingError, OpenFailure
 from agentlib.jsonvalues import dumps, quote
 
 # Two thousand tokens hold an answer and a patch; the bill of a runaway stays small.
@@ -16,12 +16,26 @@ MAX_OUTPUT_TOKENS = 2048
 # The form of a function's name that OpenAI's and Anthropic's API references both give.
 TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
+# What a request can do without, and how a server that does not take it refuses it in words.
+OPTIONAL = {"include": re.compile(r"\binclude\b|encrypted[ _]content", re.IGNORECASE)}
+
 
 def bounded(most_output_tokens: int | None) -> int:
     """Return how many output tokens to ask for, where so many are allowed; None is no bound."""
     if most_output_tokens is None:
         return MAX_OUTPUT_TOKENS
     return min(MAX_OUTPUT_TOKENS, most_output_tokens)
+
+
+def refused_field(request: Mapping[str, Any], failure: OpenFailure) -> str | None:
+    """Return the field of OPTIONAL that `failure`, a 400, refuses in `request`; None for none."""
+    if failure.status != 400:
+        return None
+    named = (failure.param or "").partition("[")[0]
+    for name, words in OPTIONAL.items():
+        if name in request and (named == name or (not named and words.search(failure.reason))):
+            return name
+    return None
 
 
 def argument_text(call: ToolCall | RejectedCall) -> str:

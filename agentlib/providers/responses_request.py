@@ -21,6 +21,19 @@ from agentlib.providers.requests import (
 )
 from agentlib.providers.responses_items import is_of_a_program
 
+# Families of models that do not reason, and refuse to be asked for their reasoning. Any other
+# model is asked: where its server refuses that, the request is repaired (OPTIONAL in `requests`).
+WITHOUT_REASONING = (
+    *("gpt-4", "gpt-3.5", "chatgpt-4o", "gpt-5-chat", "gpt-5.1-chat", "gpt-5.2-chat"),
+    *("davinci", "babbage"),
+)
+
+
+def takes_reasoning(model: str) -> bool:
+    """Whether a model, by its name, may be asked for its encrypted reasoning."""
+    name = model.rpartition("/")[2].removeprefix("ft:")
+    return not name.startswith(WITHOUT_REASONING)
+
 
 def encode_request(
     model: str,
@@ -33,9 +46,9 @@ def encode_request(
     """Return the request body for `history` and `catalog`, as plain JSON values.
 
     The whole history goes out every time and nothing is stored, so no ID of an earlier response
-    is needed. `native` asks for what native replay sends back: without it, reasoning that is not
-    stored comes without its content. Raises EncodingError for what the API cannot carry; nothing
-    is dropped.
+    is needed. `native` asks a model that may reason for what native replay sends back: without
+    it, reasoning that is not stored comes without its content. Raises EncodingError for what the
+    API cannot carry; nothing is dropped.
     """
     check_history(history)
     if not history:
@@ -48,7 +61,7 @@ def encode_request(
         "store": False,
         "stream": True,
     }
-    if native:
+    if native and takes_reasoning(model):
         request["include"] = ["reasoning.encrypted_content"]
     return request
 
