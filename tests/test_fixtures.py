@@ -21,9 +21,10 @@ STREAMS = sorted((FIXTURES / "streams").glob("*.sse"))
 TABLE = tomllib.loads((FIXTURES / "scenarios.toml").read_text("utf-8"))
 CATALOG = Catalog.from_json(json.loads((FIXTURES / TABLE["tools"]).read_text("utf-8")))
 # Streams that pages show and no scenario plays: another API's, or one that replays natively.
-PROVIDERS = {"chat": "chat", "messages": "messages", "native": TABLE["provider"]}
+OTHER_APIS = ("chat", "messages", "gemini")
+PROVIDERS = {**dict(zip(OTHER_APIS, OTHER_APIS, strict=True)), "native": TABLE["provider"]}
 OF_PAGES = [path for path in STREAMS if path.stem.partition("_")[0] in PROVIDERS]
-RESPONSES = [path for path in STREAMS if not path.stem.startswith(("chat_", "messages_"))]
+RESPONSES = [path for path in STREAMS if path.stem.partition("_")[0] not in OTHER_APIS]
 TURNS = [
     pytest.param(turn, id=f"{name}-{number}")
     for name, scenario in TABLE["scenario"].items()
@@ -96,8 +97,9 @@ def decided(name):
     return next(filter(None, [*decisions, reader.end()]))
 
 
-def test_the_same_response_is_told_in_three_dialects():
-    told = {decided(name) for name in ("success_2_edit", "chat_edit", "messages_edit")}
+def test_the_same_response_is_told_in_four_dialects():
+    names = ("success_2_edit", "chat_edit", "messages_edit", "gemini_edit")
+    told = {decided(name) for name in names}
 
     assert len({(decision.text, decision.calls) for decision in told}) == 1
     # Each counter is the same wherever an API reports it: one that writes its cache apart counts
@@ -122,7 +124,7 @@ def test_the_native_streams_are_two_turns_of_one_talk():
     assert first.usage.input_tokens >= 1024
 
 
-@pytest.mark.parametrize("name", ["chat_no_call_id", "native_computer"])
+@pytest.mark.parametrize("name", ["chat_no_call_id", "native_computer", "gemini_goes_on"])
 def test_a_stream_that_must_be_refused_is(name):
     with pytest.raises(ResponseFailure):
         decided(name)

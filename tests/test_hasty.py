@@ -1,4 +1,4 @@
-"""Three hasty adapters: what each executes, when, and with which arguments, in all three APIs."""
+"""Three hasty adapters: what each executes, when, and with which arguments, in all four APIs."""
 
 import json
 
@@ -58,7 +58,12 @@ def test_one_fills_what_a_cut_left_out_with_an_empty_object(name, after):
 
 @pytest.mark.parametrize(
     ("name", "reason"),
-    [("success_2_edit", "incomplete"), ("chat_edit", "length"), ("messages_edit", "max_tokens")],
+    [
+        ("success_2_edit", "incomplete"),
+        ("chat_edit", "length"),
+        ("messages_edit", "max_tokens"),
+        ("gemini_edit", "MAX_TOKENS"),
+    ],
 )
 def test_a_stop_for_length_is_a_completion_to_each_of_them(name, reason):
     stream = capture(name).stop(reason)
@@ -70,6 +75,10 @@ def test_a_stop_for_length_is_a_completion_to_each_of_them(name, reason):
 SAID_AGAIN = {
     "chat": ({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]},),
     "messages": ({"type": "content_block_stop", "index": 0}, {"type": "message_stop"}),
+    "gemini": (
+        {"candidates": [{"content": {"parts": [{"functionCall": {}}]}}]},
+        {"candidates": [{"finishReason": "STOP"}]},
+    ),
     "responses": (
         {"type": "response.function_call_arguments.done", "item_id": "0"},
         {"type": "response.completed"},
@@ -81,6 +90,9 @@ BEGUN = {
         "type": "content_block_start",
         "index": n,
         "content_block": {"type": "tool_use", "id": f"call_{n}", "name": "t"},
+    },
+    "gemini": lambda n, _: {
+        "candidates": [{"content": {"parts": [{"functionCall": {"name": "t", "id": f"call_{n}"}}]}}]
     },
     "responses": lambda n, text: {
         "type": "response.output_item.added",

@@ -225,7 +225,7 @@ def _usages(seen: Seen) -> Iterator[object]:
     for body in reversed(seen.bodies):
         yield body.get("usage")
     for event in reversed(seen.events):
-        yield event.get("usage")
+        yield event.get("usage") or event.get("usageMetadata")
     for owner in ("message", "x_groq"):
         yield from (record(event[owner]).get("usage") for event in seen.events if owner in event)
     yield from (choice.get("usage") for choice in seen.choices)

@@ -68,6 +68,11 @@ class Seen:
         """Whether it speaks Anthropic Messages."""
         return self.provider == "messages"
 
+    @property
+    def is_gemini(self) -> bool:
+        """Whether it speaks Google Gemini."""
+        return self.provider == "gemini"
+
     @cached_property
     def events(self) -> tuple[Native, ...]:
         """Its native events."""
@@ -103,6 +108,12 @@ class Seen:
         return [call for delta in deltas for call in objects(delta.get("tool_calls"))]
 
     @cached_property
+    def candidates(self) -> list[Native]:
+        """Every candidate of every chunk of a Gemini stream."""
+        held = [event["candidates"] for event in self.events if "candidates" in event]
+        return [each for candidates in held for each in objects(candidates)]
+
+    @cached_property
     def items(self) -> tuple[Native, ...]:
         """Every item of a Responses stream, wherever it stands: begun, done, restated."""
         own = [record(event["item"]) for event in self.events if "item" in event]
@@ -120,6 +131,12 @@ class Seen:
         reasons += [
             record(e.get("delta")).get("stop_reason") for e in self.of_kind("message_delta")
         ]
+        reasons += [candidate.get("finishReason") for candidate in self.candidates]
+        reasons += [
+            record(event["promptFeedback"]).get("blockReason")
+            for event in self.events
+            if "promptFeedback" in event
+        ]
         for body in self.bodies:
             reasons.append(record(body.get("incomplete_details")).get("reason"))
         return next((each for each in reversed(reasons) if isinstance(each, str) and each), "")
@@ -133,7 +150,7 @@ class Seen:
     @property
     def has_ended(self) -> bool:
         """Whether its own events end it, well or not."""
-        if self.is_chat:
+        if self.is_chat or self.is_gemini:
             return bool(self.stop)
         return bool(self.of_kind(*ENDS.get(self.provider, ())))
 

@@ -48,6 +48,10 @@ PLACES: dict[str, tuple[Path, ...]] = {
         ("delta", "thinking"),
         ("content_block", "text"),
     ),
+    "gemini": (
+        ("candidates", 0, "content", "parts", 0, "functionCall", "partialArgs", 0, "stringValue"),
+        ("candidates", 0, "content", "parts", 0, "text"),
+    ),
 }
 
 # The reasons for which a response may stop, by API, in the words of its own reference.
@@ -61,6 +65,15 @@ REASONS: dict[str, tuple[str, ...]] = {
         "tool_use",
         "pause_turn",
         "refusal",
+    ),
+    "gemini": (
+        "STOP",
+        "MAX_TOKENS",
+        "SAFETY",
+        "RECITATION",
+        "MALFORMED_FUNCTION_CALL",
+        "UNEXPECTED_TOOL_CALL",
+        "OTHER",
     ),
 }
 _ENDINGS: dict[str, dict[str, Any]] = {
@@ -268,10 +281,19 @@ def _stop_message(data: dict[str, Any], reason: str) -> bool:
     return True
 
 
+def _stop_candidate(data: dict[str, Any], reason: str) -> bool:
+    candidate = follow(data, ("candidates", 0))
+    if not isinstance(candidate, dict) or not candidate.get("finishReason"):
+        return False
+    candidate["finishReason"] = reason
+    return True
+
+
 _STOPPERS: dict[str, Callable[[dict[str, Any], str], bool]] = {
     "responses": _stop_response,
     "chat": _stop_chunk,
     "messages": _stop_message,
+    "gemini": _stop_candidate,
 }
 
 

@@ -20,7 +20,11 @@ _DATA_LINE = re.compile(rb"(?<![^\r\n])data(?=[:\r\n]|\Z)[^\r\n]*(?:\r\n|\n|\r|\
 _BLANK = re.compile(rb"\A[\r\n]|\n[\r\n]|\r\r")
 # What tells events, items and calls apart, and how they ended. It is no text.
 _STRUCTURE = frozenset(
-    ("type", "object", "status", "role", "name", "model", "reason", "finish_reason", "stop_reason")
+    (
+        *("type", "object", "status", "role", "name", "model", "reason"),
+        *("finish_reason", "stop_reason"),
+        *("finishReason", "blockReason", "responseId", "modelVersion", "jsonPath"),
+    )
 )
 
 _OPENINGS = ("response.created", "message_start")

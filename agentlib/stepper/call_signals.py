@@ -6,6 +6,7 @@ begins, which grows, which is said to be done, and that the response stops, is a
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -16,7 +17,8 @@ class Told(NamedTuple):
     """One thing that an event tells of the call at `key`, which is the API's own way to name it.
 
     `text` is a fragment where the call grows, and all of its arguments where it is done; None
-    where the event does not repeat them.
+    where the event does not repeat them. `piece` is a fragment of another kind: a value, and the
+    path of its argument.
     """
 
     what: str
@@ -24,6 +26,7 @@ class Told(NamedTuple):
     call_id: str = ""
     name: str = ""
     text: str | None = None
+    piece: Mapping[str, Any] | None = None
 
 
 def read(native: Mapping[str, Any]) -> Iterator[Told]:
@@ -34,6 +37,8 @@ def read(native: Mapping[str, Any]) -> Iterator[Told]:
         yield from reader(native)
     elif "choices" in native:
         yield from _chunk(native["choices"])
+    elif "candidates" in native:
+        yield from _candidates(native["candidates"])
 
 
 def _item_added(native: Mapping[str, Any]) -> Iterator[Told]:
@@ -90,6 +95,30 @@ def _chunk(choices: object) -> Iterator[Told]:
     if choice.get("finish_reason"):
         yield Told(ALL_DONE)
         yield Told(STOPS)
+
+
+def _candidates(candidates: object) -> Iterator[Told]:
+    candidate = _object(candidates[0] if isinstance(candidates, list) and candidates else None)
+    parts = _object(candidate.get("content")).get("parts")
+    for part in map(_object, parts if isinstance(parts, list) else ()):
+        if isinstance(part.get("functionCall"), Mapping):
+            yield from _function_call(part["functionCall"])
+    if candidate.get("finishReason"):
+        yield Told(STOPS)
+
+
+def _function_call(call: Mapping[str, Any]) -> Iterator[Told]:
+    # One call at a time: a piece has no index and no name, and belongs to the last that began.
+    if call.get("name"):
+        yield Told(BEGINS, "", _text(call.get("id")), _name(call))
+    whole = call.get("args")
+    if isinstance(whole, Mapping) and whole:
+        yield Told(GROWS, text=json.dumps(whole, ensure_ascii=False))
+    pieces = call.get("partialArgs")
+    for piece in map(_object, pieces if isinstance(pieces, list) else ()):
+        yield Told(GROWS, piece=piece)
+    if not call.get("willContinue"):
+        yield Told(DONE)
 
 
 _READERS: dict[str, Callable[[Mapping[str, Any]], Iterator[Told]]] = {

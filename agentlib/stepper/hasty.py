@@ -4,7 +4,7 @@ Each looks at one event at a time and says what it would have executed by then; 
 of the response as a whole, and no tool is ever called here. They are what the gate is compared
 with, and the stepper counts what the first of them does.
 
-They read the events of all three APIs, and are used like any adapter: made with a catalog, which
+They read the events of all four APIs, and are used like any adapter: made with a catalog, which
 they do not look at, `accept(event)` for each decoded native event, and `end()` at the end of the
 stream. Both return the list of what is executed now, mostly empty.
 """
@@ -17,6 +17,9 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from agentlib.conversation import Catalog
+from agentlib.failures import ProtocolViolation
+from agentlib.providers.gemini_arguments import ArgumentText
+from agentlib.providers.synthetic import local_call
 from agentlib.stepper.call_signals import ALL_DONE, BEGINS, DONE, GROWS, STOPS, Told, read
 from agentlib.stepper.preview import Preview
 
@@ -43,6 +46,14 @@ class _Call:
     fragments: list[str] = field(default_factory=list)
     preview: Preview = field(default_factory=Preview)
     changed: bool = True
+    pieces: ArgumentText = field(default_factory=ArgumentText)
+
+    def added(self, piece: Mapping[str, Any] | None) -> str:
+        """Return what a piece adds to the argument text, or their end where it is None."""
+        try:
+            return self.pieces.end() if piece is None else self.pieces.take(piece)
+        except ProtocolViolation:
+            return ""
 
     @property
     def text(self) -> str:
@@ -61,6 +72,7 @@ class _Hasty:
         # are done, none is parsed twice.
         self._changed: list[_Call] = []
         self._acted: set[str] = set()
+        self._begun = 0
 
     def accept(self, event: Mapping[str, Any]) -> list[HastyAction]:
         """Take the next native event; return what is executed now. Raises nothing."""
@@ -78,6 +90,9 @@ class _Hasty:
         return self.actions[before:]
 
     def _take(self, told: Told) -> None:
+        if told.what == BEGINS:
+            self._begun += 1
+            told = told._replace(call_id=told.call_id or local_call(self._begun))
         call = self._calls.get(told.key)
         if told.name and (call is None or call.call_id != told.call_id):
             call = self._calls[told.key] = _Call(told.call_id, told.name)
@@ -92,10 +107,14 @@ class _Hasty:
             if told.text:
                 call.fragments.clear()
                 self._grow(call, told.text)
+            elif call.pieces.text:
+                self._grow(call, call.added(None))
             self._look(call)
-        elif told.what == GROWS and told.text:
-            self._grow(call, told.text)
-            self._grown(call, told.text)
+        elif told.what == GROWS:
+            text = told.text or (call.added(told.piece) if told.piece is not None else "")
+            if text:
+                self._grow(call, text)
+                self._grown(call, text)
 
     def _grow(self, call: _Call, text: str) -> None:
         call.fragments.append(text)
@@ -137,8 +156,8 @@ class ActsAtItemDone(_Hasty):
     """Acts as soon as one call's arguments are said to be done.
 
     That is arguments.done in the Responses API, or the item's done where that comes first, and
-    the end of its block in Messages. Chat Completions says no such thing: there it acts at a
-    finish reason, whichever it is.
+    the end of its block in Messages; in Gemini a functionCall that is not to continue. Chat
+    Completions says no such thing: there it acts at a finish reason, whichever it is.
     """
 
     def _done(self, call: _Call) -> None:
