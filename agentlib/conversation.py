@@ -15,6 +15,7 @@ from agentlib.errors import CatalogError, EncodingError
 from agentlib.jsonvalues import FrozenObject, dumps, freeze, quote, thaw
 from agentlib.schemas import (
     Validator,
+    argument_names,
     problem,
     strict_strings,
     takes_nothing,
@@ -272,6 +273,11 @@ class Catalog:
     def exposes(self, name: str) -> bool:
         """Say whether a tool of exactly this name is exposed."""
         return name in self._tools
+
+    def takes(self, name: str) -> frozenset[str] | None:
+        """Return the names of all arguments that the tool can take, None where that is open."""
+        tool = self._tools.get(name)
+        return argument_names(tool.parameters) if tool is not None else None
 
     def problem(self, name: str, arguments: Any) -> str | None:
         """Return what is wrong with plain JSON `arguments` by the tool's schema, or None."""

@@ -55,7 +55,8 @@ class ResponseReader:
         self.unread = 0
         self.notes: list[str] = []
         exposes = catalog.exposes if catalog is not None else None
-        options = TranslatorOptions(exposes, native, frozenset(compat))
+        takes = catalog.takes if catalog is not None else None
+        options = TranslatorOptions(exposes, native, frozenset(compat), takes)
         self._translator = make_translator(provider, options, self.notes.append)
         self._report = report
 

@@ -199,6 +199,19 @@ def takes_nothing(schema: Mapping[str, Any]) -> bool:
     return not schema.get("properties") and not open_ended and not other_rules
 
 
+def argument_names(schema: Mapping[str, Any]) -> frozenset[str] | None:
+    """Return the names of all the arguments that `schema` lets a tool take, None where it is open.
+
+    A schema that names properties, and neither asks for others nor applies a further rule, is
+    taken at its word: Gemini's own kind of schema cannot close it.
+    """
+    named = schema.get("properties")
+    more = schema.get("additionalProperties", False) not in (False, None)
+    if more or not isinstance(named, Mapping) or set(schema) - _INERT:
+        return None
+    return frozenset(named) if named or takes_nothing(schema) else None
+
+
 _INERT = frozenset(
     {
         "$schema",

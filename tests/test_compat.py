@@ -169,15 +169,51 @@ CHAT_QUIRKS = {
     "calls_without_ids": (chat_calls_without_ids, "call-without-id"),
     "without_reason": (chat_without_reason, "done-without-reason"),
 }
+
+
+def gemini_calls(call_id="f_1"):
+    """Return a call in pieces, as Gemini streams it."""
+    begun = {"id": call_id, "name": "read_file", "willContinue": True}
+    pieces = [{"jsonPath": "$.path", "stringValue": "src/app.py"}]
+    calls = [begun, {"partialArgs": pieces, "willContinue": True}, {}]
+    parts = [{"text": "I look."}, *({"functionCall": call} for call in calls)]
+    chunks = [{"content": {"parts": [part]}} for part in parts]
+    return [
+        {"candidates": [candidate], "responseId": "r_1"}
+        for candidate in (*chunks, {"finishReason": "STOP"})
+    ]
+
+
+def gemini_without_ids(events):
+    return [{**event, "responseId": ""} for event in events]
+
+
+def gemini_unended(events):
+    return [*events[:-2], events[-1]]
+
+
+def gemini_unended_beside(events):
+    last = {**events[-3]["candidates"][0], "finishReason": "STOP"}
+    return [*events[:-3], {**events[-3], "candidates": [last]}]
+
+
+GEMINI_QUIRKS = {
+    "without_ids": (gemini_without_ids, "missing-opening"),
+    "unended": (gemini_unended, "unended-call"),
+    "unended_beside": (gemini_unended_beside, "unended-call"),
+}
 QUIRKS = [
     *(("responses", *quirk) for quirk in RESPONSES_QUIRKS.values()),
     *(("chat", *quirk) for quirk in CHAT_QUIRKS.values()),
+    *(("gemini", *quirk) for quirk in GEMINI_QUIRKS.values()),
 ]
 quirks = pytest.mark.parametrize(("provider", "spoil", "flag"), QUIRKS)
 
 
 def spoiled(provider, spoil, story=TEXT_THEN_CALL):
-    return spoil(tell(story)) if provider == "responses" else spoil(copy.deepcopy(one_call()))
+    if provider == "responses":
+        return spoil(tell(story))
+    return spoil(copy.deepcopy(gemini_calls() if provider == "gemini" else one_call()))
 
 
 def ask(provider, events, **options):
@@ -219,6 +255,7 @@ def test_the_flags_of_each_provider():
         "call-without-id",
         "done-without-reason",
     }
+    assert set(flags_for("gemini")) == {"missing-opening", "unended-call"}
     assert "rotating-ids" in flags_for("responses")
 
 
@@ -271,7 +308,8 @@ def test_a_server_that_keeps_the_rules_is_read_as_ever(story):
         outcome = responses(tell(story), compat=flags)
         assert said(outcome.decision) == said(responses(tell(story)).decision)
         assert outcome.reader.notes == []
-    for provider, events in (("chat", one_call()), ("messages", one_tool())):
+    healthy = (("chat", one_call()), ("messages", one_tool()), ("gemini", gemini_calls()))
+    for provider, events in healthy:
         outcome = released(provider, events, compat=ALL)
         assert said(outcome.decision) == said(released(provider, events).decision)
         assert outcome.reader.notes == []

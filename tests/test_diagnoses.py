@@ -11,6 +11,7 @@ from sampling import examples
 from streams import STORIES, Framing, tell
 
 from agentlib.commands import main
+from agentlib.conversation import Catalog
 from agentlib.inspection.diagnoses import DIAGNOSES, diagnose
 from agentlib.inspection.page import page
 from agentlib.providers.compat import FLAGS
@@ -26,6 +27,7 @@ STREAMS = sorted((ROOT / "fixtures" / "streams").glob("*.sse"))
 OF_STREAMS = {
     "after_completed": ["sent-after-the-end"],
     "chat_no_call_id": ["call-without-id"],
+    "gemini_goes_on": ["call-goes-on"],
     "disconnect": ["cut-stream"],
     "disconnect_mid_arguments": ["cut-stream"],
     "duplicate_key": ["duplicate-keys"],
@@ -41,6 +43,9 @@ OF_STREAMS = {
     "unknown_tool": ["unknown-tool"],
     "whole_at_done": ["no-deltas"],
 }
+# Only the tools of the request show that what this flag reads is whole.
+CATALOG = Catalog.from_json(json.loads((ROOT / "fixtures" / "tools.json").read_text("utf-8")))
+NEEDS_TOOLS = {"unended-call": CATALOG}
 # What is released all the same, and costs something.
 RELEASED = {
     *("sent-after-the-end", "no-deltas", "usage-missing", "cumulative-usage"),
@@ -48,12 +53,15 @@ RELEASED = {
 }
 
 
-def names(capture, **options):
+def names(capture, tools=None, **options):
     return [
         [
             found.name
             for found in diagnose(
-                capture.provider, response, captured_catalog(capture, response.number), **options
+                capture.provider,
+                response,
+                tools or captured_catalog(capture, response.number),
+                **options,
             )
         ]
         for response in capture.responses
@@ -93,9 +101,12 @@ def test_what_each_flag_tolerates_is_a_diagnosis_that_names_it(flag):
     (diagnosis,) = [each for each in DIAGNOSES.values() if each.flag == flag]
     assert f"--compat {flag}" in diagnosis.to_do
     capture = Capture.load(ROOT / "fixtures" / "diagnoses" / f"{diagnosis.name}.sse")
-    assert Replay(capture).decision is None
-    assert Replay(capture, compat=[flag]).decision is not None
-    assert names(capture, compat=[flag]) == [[]]
+    tools = NEEDS_TOOLS.get(flag)
+    assert Replay(capture, tools).decision is None
+    assert Replay(capture, tools, compat=[flag]).decision is not None
+    assert names(capture, tools, compat=[flag]) == [[]]
+    if tools is not None:
+        assert Replay(capture, compat=[flag]).decision is None
 
 
 def test_the_page_is_what_the_table_says_and_has_each_anchor():

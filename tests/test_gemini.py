@@ -409,3 +409,54 @@ def test_the_text_of_the_events_is_read_strictly():
     raw = json.dumps(ONE).replace('{"path"', '{"path": "b", "path"')
     with pytest.raises(ValueError, match="stands twice"):
         loads_unique(raw)
+
+
+# ------------------------------------------------------------------- a call without its last part
+
+
+def tools_of(schema):
+    return Catalog([ToolSpec("make", "Make it.", FrozenObject(schema))])
+
+
+TWO = {"type": "object", "properties": {"a": {"type": "string"}, "b": {}}}
+PARTS = [
+    begun(),
+    piece("$.a", stringValue="x", willContinue=True),
+    piece("$.a", stringValue="y"),
+    piece("$.b", numberValue=1),
+]
+
+
+@pytest.mark.parametrize("schema", [TWO, {**TWO, "additionalProperties": False}])
+def test_the_tolerance_ends_a_call_only_where_nothing_of_it_can_still_come(schema):
+    for end in range(1, len(PARTS) + 1):
+        outcome = read(
+            "gemini", [chunk(*PARTS[:end]), STOP], tools_of(schema), compat=["unended-call"]
+        )
+        assert (outcome.decision is not None) is (end == len(PARTS)), end
+
+
+@pytest.mark.parametrize(
+    ("schema", "last"),
+    [
+        ({"type": "object"}, PARTS[-1]),
+        ({**TWO, "additionalProperties": True}, PARTS[-1]),
+        ({**TWO, "additionalProperties": {"type": "string"}}, PARTS[-1]),
+        ({**TWO, "patternProperties": {"^c": {}}}, PARTS[-1]),
+        ({**TWO, "anyOf": [{"properties": {"c": {}}}]}, PARTS[-1]),
+        ({**TWO, "properties": {**TWO["properties"], "c": {}}}, PARTS[-1]),
+        # More entries, or more names, could still come.
+        (TWO, piece("$.b[0]", numberValue=1)),
+        (TWO, piece("$.b.c", numberValue=1)),
+        (TWO, piece("$.b", stringValue="z", willContinue=True)),
+    ],
+)
+def test_the_tolerance_ends_no_call_that_could_go_on(schema, last):
+    events = [chunk(*PARTS[:3], last), STOP]
+    assert rejected("gemini", events, tools_of(schema), compat=["unended-call"])
+    assert rejected("gemini", events, None, compat=["unended-call"])
+
+
+def test_the_tolerance_makes_up_no_end():
+    for end in ([], [chunk(reason="MAX_TOKENS")], [{"error": {"message": "x"}}]):
+        assert rejected("gemini", [chunk(*PARTS), *end], tools_of(TWO), compat=["unended-call"])

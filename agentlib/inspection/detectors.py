@@ -106,8 +106,9 @@ def missing_opening(seen: Seen) -> Sight:
     """No event opens the response, or names it."""
     if seen.errors or not seen.events or not any(_meant(seen)):
         return None
-    if seen.is_chat:
-        named = any(text(event.get("id")) for event in seen.events)
+    if seen.is_chat or seen.is_gemini:
+        key = "id" if seen.is_chat else "responseId"
+        named = any(text(event.get(key)) for event in seen.events)
         return None if named else "no chunk has an ID of the response"
     kind = "response.created" if seen.is_responses else "message_start"
     first = next(iter(_meant(seen)))

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 from agentlib.conversation import Catalog
 from agentlib.failures import ResponseFailure
 from agentlib.inspection import detectors as found
+from agentlib.inspection.gemini_detectors import call_goes_on
 from agentlib.inspection.observations import Seen, read_response
 from agentlib.providers.registry import PROVIDERS
 from agentlib.reader import ResponseReader
@@ -202,6 +203,14 @@ _TABLE = (
         "read it with --compat done-without-reason",
         found.missing_finish_reason,
         flag="done-without-reason",
+    ),
+    Diagnosis(
+        "call-goes-on",
+        "It says STOP while a call goes on",
+        "Gemini, whose calls come in pieces, and gateways that drop a part without content.",
+        "read it with --compat unended-call and --tools: only a schema shows that it is whole",
+        call_goes_on,
+        flag="unended-call",
     ),
     Diagnosis(
         "nothing-restated",

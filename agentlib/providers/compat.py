@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from agentlib.errors import UnknownFlag
 from agentlib.providers import compat_chat as chat
+from agentlib.providers import compat_gemini as gemini
 from agentlib.providers import compat_responses as responses
 from agentlib.providers.translator import Filter, Note, Translator
 
@@ -59,7 +60,8 @@ _TABLE = (
         checks=("opened",),
         relaxes="a local response ID is made, which no request can continue from",
         protects="a second opening, a later ID that changes, and everything else is still refused",
-        filters={"responses": responses.MissingOpening, "chat": chat.MissingOpening},
+        filters={"responses": responses.MissingOpening, "chat": chat.MissingOpening}
+        | {"gemini": gemini.MissingOpening},
     ),
     Flag(
         name="terminal-restates-nothing",
@@ -103,6 +105,19 @@ _TABLE = (
         protects="[DONE] itself must have come; an error, length or content_filter before it "
         "still completes nothing, and each call's arguments must be whole JSON by its schema",
         filters={"chat": chat.DoneWithoutReason},
+    ),
+    Flag(
+        name="unended-call",
+        does="its finish reason is STOP while its last call says that it will continue",
+        seen="Gemini with streamed function call arguments; gateways that drop parts without "
+        "content, as the end of a call is one",
+        checks=("lifecycle",),
+        relaxes="the call is ended where it has each argument that its tool takes, the last one "
+        "no object or array: then nothing of it can still come",
+        protects="without the tool's schema, or with an argument left or a string that goes on, "
+        "the call may be cut, and stays refused; so does any other finish reason",
+        # The last row stands innermost, next to the translator, as this one has to.
+        filters={"gemini": gemini.UnendedCall},
     ),
 )
 

@@ -17,6 +17,7 @@ class TranslatorOptions:
     """What a translator may be told of the request: all of it optional.
 
     `exposes` says whether a tool of this exact name is exposed, None where no catalog is known.
+    `takes` returns the names of all the arguments that a tool can take, None where that is open.
     `native` is whether items that only the provider understands are kept and sent back.
     `compat` names what is tolerated, see `agentlib.providers.compat`.
     """
@@ -24,6 +25,7 @@ class TranslatorOptions:
     exposes: Callable[[str], bool] | None = None
     native: bool = False
     compat: frozenset[str] = frozenset()
+    takes: Callable[[str], frozenset[str] | None] | None = None
 
 
 def violation(reason: str, check: str = "lifecycle") -> ProtocolViolation:

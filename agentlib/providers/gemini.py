@@ -80,7 +80,9 @@ class GeminiTranslator:
     """
 
     def __init__(self, options: TranslatorOptions | None = None) -> None:
-        self._native = (options or TranslatorOptions()).native
+        options = options or TranslatorOptions()
+        self._native = options.native
+        self._takes = options.takes
         self._response_id = ""
         self._restated = False
         self._finish_reason: str | None = None
@@ -134,10 +136,11 @@ class GeminiTranslator:
             reasoning_tokens=found("thoughtsTokenCount"),
         )
 
-    def call_goes_on(self) -> tuple[str, frozenset[object]] | None:
-        """Return the name of the call that goes on, and its arguments' names so far; or None."""
+    def goes_on_whole(self) -> bool:
+        """Say whether a call goes on to which nothing can be added: it has all that it takes."""
         call = self._open
-        return None if call is None else (call.name, frozenset(call.arguments.names))
+        takes = self._takes(call.name) if call is not None and self._takes is not None else None
+        return call is not None and takes is not None and call.arguments.holds_all(takes)
 
     def _count(self, usage: object) -> None:
         found = {name: count(usage, name) for name in _COUNTERS}

@@ -9,7 +9,7 @@ lies outside of it, and what stands twice stands twice in the text, which the ga
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -59,6 +59,10 @@ class ArgumentText:
     def text(self) -> str:
         """All of it."""
         return "".join(self._pieces)
+
+    def holds_all(self, names: Collection[str]) -> bool:
+        """Say whether each of these names came, and the last value is whole: it cannot grow."""
+        return self.names == set(names) and self._string is None and len(self._open) <= 1
 
     def whole(self, arguments: Native) -> str:
         """Write arguments that came as one object."""
