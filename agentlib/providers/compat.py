@@ -60,8 +60,11 @@ _TABLE = (
         checks=("opened",),
         relaxes="a local response ID is made, which no request can continue from",
         protects="a second opening, a later ID that changes, and everything else is still refused",
-        filters={"responses": responses.MissingOpening, "chat": chat.MissingOpening}
-        | {"gemini": gemini.MissingOpening},
+        filters={
+            "responses": responses.MissingOpening,
+            "chat": chat.MissingOpening,
+            "gemini": gemini.MissingOpening,
+        },
     ),
     Flag(
         name="terminal-restates-nothing",
