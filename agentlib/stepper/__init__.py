@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from agentlib.stepper.hasty import FillsTheCut as FillsTheCut
     from agentlib.stepper.hasty import Hasty as Hasty
     from agentlib.stepper.replay import Replay as Replay
+    from agentlib.stepper.run_frame import RunFrame as RunFrame
+    from agentlib.stepper.run_recorder import RunRecorder as RunRecorder
     from agentlib.stepper.trace import Trace as Trace
     from agentlib.stepper.widget import Stepper as Stepper
 
@@ -26,6 +28,8 @@ __all__, __getattr__ = lazy_exports(
         ".comparison": ("Gated", "compare"),
         ".hasty": ("HASTY", "ActsAtItemDone", "ActsWhenItParses", "FillsTheCut", "Hasty"),
         ".replay": ("Replay",),
+        ".run_frame": ("RunFrame",),
+        ".run_recorder": ("RunRecorder",),
         ".trace": ("Trace",),
         ".widget": ("Stepper",),
     },

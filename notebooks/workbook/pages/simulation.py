@@ -25,6 +25,7 @@ from agentlib.runtime.limits import RunLimits
 from agentlib.runtime.loop import Run
 from agentlib.runtime.outcomes import Outcome
 from agentlib.runtime.publication import Publication
+from agentlib.stepper.run_recorder import RunRecorder as Moments
 from agentlib.stopwatch import Stopwatch
 from agentlib.vocabulary import Event
 from workbook.pages.compose import composed
@@ -95,6 +96,7 @@ class Stage:
     ) -> None:
         self.clock = MockClock()
         self.recorder = RunRecorder(self.clock)
+        self.moments = Moments(self.clock)
         self.project = Project()
         self.limits = limits or RunLimits()
         self._stopwatch = Stopwatch(self.clock)
@@ -127,11 +129,10 @@ class Stage:
 
     def run(self) -> Run:
         """Return a run with everything of this stage, not started yet."""
-        return Run(
+        return self.moments.run(
             self.model,
             self.host,
             self.limits,
-            clock=self.clock,
             stopwatch=self._stopwatch,
             publication=self.publication,
             observe=self.recorder.observe,
@@ -167,6 +168,7 @@ class Stage:
 
     def _report(self, event: Event | Opening) -> None:
         self.recorder.report(event)
+        self.moments.report(event)
         self.publication.observe(event)
 
 
