@@ -20,7 +20,7 @@ The lifecycle is a table. A state that lacks an event's kind refuses it:
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Never, TypeAlias
 
 from agentlib.conversation import Catalog, Message, NativeTurn, ToolCall, Usage
@@ -80,7 +80,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a gate released: the answer's text, or a refusal, and the calls to run, in order."""
+    """What a gate released: the answer's text, or a refusal, and the calls to run, in order.
+
+    `stop_reason` is why the model stopped, in its provider's word, empty where it has none.
+    """
 
     response_id: str
     text: str
@@ -88,6 +91,7 @@ class Decision:
     calls: tuple[ToolCall, ...]
     usage: Usage | None
     native: NativeTurn | None = None
+    stop_reason: str = field(default="", repr=False)
 
     def message(self) -> Message:
         """Return the assistant's message that stands for this decision in the history."""
@@ -189,6 +193,11 @@ class Assembly:
             violation=self._violation,
             catalog=self.catalog,
         )
+
+    def draft(self) -> str:
+        """Return the answer's text as far as it has come: nothing has confirmed it."""
+        texts = (each.text() for each in self._texts.values() if each.kind is TextDelta)
+        return join_surrogates("".join(texts))
 
     def size(self, key: str, *, of_text: bool = False) -> int:
         """Return how many characters the buffer of this call ID, or this part, holds so far.
@@ -311,6 +320,7 @@ class Assembly:
             calls=released_calls(evidence),
             usage=event.usage,
             native=event.native,
+            stop_reason=event.stop_reason,
         )
         self._move("released")
         return self.decision

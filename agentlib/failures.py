@@ -17,6 +17,9 @@ class ResponseFailure(AgentlibError):
     that failed. `event` is the number of the event (from 1) at which it failed, `usage` what the
     provider said was billed, each None where unknown. `cut_by_length` is whether the output limit
     ended it, and `calls` are the calls that it held, where they can be told to the model.
+
+    `draft` is the text that had come, perhaps to its end and perhaps not. It is no answer: nothing
+    confirmed it, and it goes into no history. It is for whoever looks at what was lost.
     """
 
     def __init__(
@@ -34,6 +37,7 @@ class ResponseFailure(AgentlibError):
         self.usage = usage
         self.cut_by_length = False
         self.calls: tuple[RejectedCall, ...] = ()
+        self.draft = ""
 
     def __str__(self) -> str:
         where = f"event {self.event}: " if self.event else ""

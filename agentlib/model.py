@@ -43,7 +43,8 @@ class Timers:
     """How long to wait, in seconds.
 
     `liveness` bounds the wait for any byte: a dead connection. `progress` bounds the wait for a
-    meaningful event, which keep-alives are not: a model that thinks is quiet for long. `total`
+    meaningful event, which keep-alives are not, nor events that bring nothing, as each API's
+    translator knows: a model that thinks is quiet for long. `total`
     bounds the whole response, opening included, and `closing` the close of its stream. Where a
     response is decided and only its usage can still come, `trailing` bounds the wait for that.
     """
@@ -160,7 +161,9 @@ class StreamingModel:
         problem = await self._close(stream)
         if problem is not None:
             reason = f"the stream could not be closed, so nothing is dispatched: {problem}"
-            raise CloseFailed(reason, check="closing", usage=decision.usage) from problem
+            late = CloseFailed(reason, check="closing", usage=decision.usage)
+            late.draft = decision.text
+            raise late from problem
         # Who was cancelled during the close gets no decision.
         await anyio.lowlevel.checkpoint_if_cancelled()
         return decision
@@ -221,7 +224,8 @@ class StreamingModel:
                         return step.decision
                     if step.meaningful:
                         waits.progress = waits.alive
-                        if reader.events == 1:
+                        if not waits.begun:
+                            waits.begun = True
                             self._stopwatch.switch("streaming")
                     if step.trailing and waits.decided is None:
                         waits.decided = waits.alive
@@ -298,6 +302,7 @@ class _Waits:
     def __init__(self, timers: Timers, start: float, now: float) -> None:
         self.alive = self.progress = now
         self.decided: float | None = None
+        self.begun = False
         self._timers = timers
         self._start = start
 

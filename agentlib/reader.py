@@ -13,7 +13,7 @@ from agentlib.providers.fields import Native, TranslatorOptions, violation
 from agentlib.providers.registry import make_translator
 from agentlib.providers.translator import reported_usage
 from agentlib.sse import DONE_EVENT
-from agentlib.vocabulary import Event
+from agentlib.vocabulary import Event, ToolStart
 
 
 class Step(NamedTuple):
@@ -53,6 +53,7 @@ class ResponseReader:
         self.assembly = Assembly(catalog, limits)
         self.events = 0
         self.unread = 0
+        self._call_started = False
         self.notes: list[str] = []
         exposes = catalog.exposes if catalog is not None else None
         takes = catalog.takes if catalog is not None else None
@@ -83,9 +84,11 @@ class ResponseReader:
 
     def step(self, native: Native) -> Step:
         """Take one native event as `accept` does; return all that a driver has to know of it."""
+        self._call_started = False
         decision = self.accept(native)
         translator = self._translator
-        return Step(decision, translator.is_meaningful(native), translator.trailing)
+        meaningful = self._call_started or translator.is_meaningful(native)
+        return Step(decision, meaningful, translator.trailing)
 
     def end(self) -> Decision | None:
         """Take the clean end of the stream; return the decision where this end releases it.
@@ -105,6 +108,7 @@ class ResponseReader:
         decision = None
         for event in events:
             decision = self.assembly.accept(event)
+            self._call_started = self._call_started or type(event) is ToolStart
             if self._report is not None:
                 self._report(event)
         return decision
@@ -124,6 +128,8 @@ class ResponseReader:
             failure.event = self.events
         if failure.usage is None:
             failure.usage = reported_usage(self._translator)
+        if not failure.draft:
+            failure.draft = assembly.draft()
         if assembly.failure is None:
             assembly.discard(failure)
         raise failure

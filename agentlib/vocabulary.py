@@ -144,6 +144,7 @@ class Completed:
     `problem` says how the event's body disagrees with that, or is empty. `items` restates the
     texts and calls in order, or is None where the API restates nothing; `others` are the items
     that are neither, and `native` keeps the output verbatim where it can be sent back so.
+    `stop_reason` is why the model stopped, in the provider's word.
     """
 
     response_id: str | None
@@ -152,6 +153,7 @@ class Completed:
     others: tuple[TerminalOther, ...] = ()
     usage: Usage | None = None
     native: NativeTurn | None = None
+    stop_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,7 @@ def test_done_is_an_event_that_has_no_number_and_shows_nothing(name):
 def test_a_step_says_what_its_event_brought():
     reader = ResponseReader("chat", TOOLS)
     steps = [reader.step(event) for event in [*one_call(), DONE_EVENT]]
-    assert [step.meaningful for step in steps] == [True] * (len(steps) - 1) + [False]
+    assert [step.meaningful for step in steps] == [False, *[True] * (len(steps) - 2), False]
     assert steps[-1].trailing
     assert not steps[0].trailing
     reader = ResponseReader("messages", TOOLS)

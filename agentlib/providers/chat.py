@@ -19,6 +19,7 @@ from agentlib.providers.fields import (
     Native,
     TranslatorOptions,
     count,
+    has_content,
     record,
     said,
     string,
@@ -41,6 +42,14 @@ COMPLETE = frozenset(COMPLETING["chat"])
 # Fields in which compatible servers send the model's reasoning.
 REASONING_FIELDS = ("reasoning_content", "reasoning")
 TEXT, REFUSAL = "text", "refusal"
+# What a choice may say again and again while nothing comes of it. The start of a call is known by
+# its event, so its name counts as little as its ID: some servers send both with every fragment.
+LABELS = frozenset(
+    {
+        *("id", "index", "name", "object", "role", "type"),
+        *("content_filter_results", "content_filter_offsets", "logprobs"),
+    }
+)
 
 
 @dataclass(slots=True)
@@ -76,7 +85,10 @@ class ChatTranslator:
 
     def is_meaningful(self, native: Native) -> bool:
         """Say whether a chunk shows that the response goes on; a keep-alive does not."""
-        return bool(native.get("choices") or native.get("usage") or native.get("error"))
+        choices = native.get("choices")
+        if choices:
+            return has_content(choices, LABELS)
+        return bool(native.get("usage")) or _error(native) is not None
 
     def translate(self, native: Native) -> tuple[Event, ...]:
         """Return the neutral events that `native`, one decoded chunk, stands for."""
@@ -103,7 +115,7 @@ class ChatTranslator:
         held = [self._start(call) for call in self._calls.values() if not call.started]
         problem = disagreement("chat", reason, calls=bool(self._calls))
         restated = self._response_id if self._restated else None
-        return (*held, Completed(restated, problem, usage=self.usage))
+        return (*held, Completed(restated, problem, usage=self.usage, stop_reason=reason))
 
     def _opened(self, native: Native) -> tuple[Event, ...]:
         if self._response_id:

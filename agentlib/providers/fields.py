@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -87,6 +87,22 @@ def count(native: object, name: str) -> int | None:
     """Return the counter under `name`, or None where it is missing or no counter."""
     value = native.get(name) if isinstance(native, dict) else None
     return value if type(value) is int and 0 <= value < MAX_COUNT else None
+
+
+def has_content(value: object, labels: Container[str] = ()) -> bool:
+    """Say whether JSON that may nest holds anything but null, empty texts, and its `labels`.
+
+    Labels are the names of fields that say where a content stands, or of which kind it is.
+    """
+    waiting = [value]
+    for each in waiting:
+        if isinstance(each, dict):
+            waiting += [inner for name, inner in each.items() if name not in labels]
+        elif isinstance(each, list):
+            waiting += each
+        elif each not in (None, ""):
+            return True
+    return False
 
 
 def _seen(native: Native, name: str) -> str:

@@ -19,6 +19,7 @@ from agentlib.providers.fields import (
     Native,
     TranslatorOptions,
     count,
+    has_content,
     item_list,
     record,
     said,
@@ -62,6 +63,14 @@ _COUNTERS = (
     "thoughtsTokenCount",
 )
 
+# What a candidate may say again and again while nothing comes of it; as in chat.
+LABELS = frozenset(
+    {
+        *("avgLogprobs", "id", "index", "jsonPath", "logprobsResult", "name", "role"),
+        *("safetyRatings", "thought", "willContinue"),
+    }
+)
+
 
 class _Call:
     """A call that may go on: its own part in the native turn, and its argument text."""
@@ -100,7 +109,10 @@ class GeminiTranslator:
 
     def is_meaningful(self, native: Native) -> bool:
         """Say whether a chunk shows that the response goes on; a keep-alive does not."""
-        return any(map(native.get, ("candidates", "promptFeedback", "usageMetadata", "error")))
+        candidates = native.get("candidates")
+        if candidates:
+            return has_content(candidates, LABELS)
+        return any(map(native.get, ("promptFeedback", "usageMetadata", "error")))
 
     def translate(self, native: Native) -> tuple[Event, ...]:
         """Return the neutral events that `native`, one decoded chunk, stands for."""
@@ -120,7 +132,9 @@ class GeminiTranslator:
         turn = self._turn.native() if self._native else None
         others = tuple(self._others)
         restated = self._response_id if self._restated else None
-        return (Completed(restated, others=others, usage=self.usage, native=turn),)
+        return (
+            Completed(restated, others=others, usage=self.usage, native=turn, stop_reason=reason),
+        )
 
     @property
     def usage(self) -> Usage | None:

@@ -17,6 +17,7 @@ from agentlib.providers.fields import (
     Native,
     TranslatorOptions,
     count,
+    has_content,
     record,
     said,
     string,
@@ -95,6 +96,8 @@ class MessagesTranslator:
     def is_meaningful(self, native: Native) -> bool:
         """Say whether an event shows that the message goes on; a ping does not."""
         kind = native.get("type")
+        if kind in ("content_block_delta", "message_delta"):
+            return has_content(native.get("delta"), ("type",))
         return isinstance(kind, str) and kind in self._handlers
 
     def translate(self, native: Native) -> tuple[Event, ...]:
@@ -222,7 +225,8 @@ class MessagesTranslator:
         )
         problem = self._problem(reason)
         # The message's ID stands in message_start, and nowhere again.
-        return (Completed(None, problem, others=others, usage=self.usage),)
+        end = Completed(None, problem, others=others, usage=self.usage, stop_reason=reason or "")
+        return (end,)
 
     def _problem(self, reason: str | None) -> str:
         if reason is None:

@@ -29,6 +29,7 @@ from agentlib.providers.responses_body import (
     message_parts,
     read_stop,
     read_usage,
+    shows_progress,
     terminal_call,
     unfinished_problem,
 )
@@ -124,8 +125,7 @@ class ResponsesTranslator:
 
     def is_meaningful(self, native: Native) -> bool:
         """Say whether an event shows that the response goes on; a keep-alive does not."""
-        kind = native.get("type")
-        return isinstance(kind, str) and kind.startswith(("response.", "error"))
+        return shows_progress(native)
 
     def _refuse_sequence(self, native: Native) -> Never:
         sequence = whole(native, "sequence_number")
@@ -265,6 +265,8 @@ class ResponsesTranslator:
                 others=tuple(item for item in items if isinstance(item, TerminalOther)),
                 usage=self.usage,
                 native=self._native_turn(body),
+                # This API has no other word for it.
+                stop_reason=string(body, "status", ""),
             ),
         )
 

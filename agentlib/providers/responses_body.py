@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from agentlib.conversation import Usage
 from agentlib.jsonvalues import quote
-from agentlib.providers.fields import Native, count, item_list, said, string
+from agentlib.providers.fields import Native, count, has_content, item_list, said, string
 from agentlib.providers.responses_items import NOT_PORTABLE, is_whole
 from agentlib.vocabulary import Stopped, TerminalCall, TerminalOther, TerminalText
 
@@ -106,3 +106,22 @@ def read_usage(native: object) -> Usage | None:
         output_tokens=count(native, "output_tokens"),
         reasoning_tokens=count(native.get("output_tokens_details"), "reasoning_tokens"),
     )
+
+
+# Of the events that hold no delta, these show progress, and those that name a place in the output.
+# What says only that the response waits or still runs (`response.queued`, `response.in_progress`,
+# an event that is not known here) can be sent for ever.
+OF_THE_WHOLE = frozenset(
+    {"response.created", "response.completed", "response.failed", "response.incomplete"}
+)
+PLACES = frozenset({"item", "item_id", "output_index"})
+
+
+def shows_progress(native: Native) -> bool:
+    """Say whether an event shows that the response goes on; a keep-alive does not."""
+    kind = native.get("type")
+    if "delta" in native:
+        return has_content(native["delta"])
+    if isinstance(kind, str) and kind.startswith("response."):
+        return kind in OF_THE_WHOLE or not PLACES.isdisjoint(native)
+    return kind == "error" or "error" in native

@@ -33,7 +33,11 @@ class Translator(Protocol):
         ...
 
     def is_meaningful(self, native: Native) -> bool:
-        """Say whether an event shows that the response goes on; a keep-alive does not."""
+        """Say whether an event shows that the response goes on.
+
+        A keep-alive does not, nor does an event that brings nothing: an empty delta, a role, a
+        state that was known. The start of a call counts in any case, and need not be looked at.
+        """
         ...
 
 
