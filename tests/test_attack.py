@@ -84,7 +84,7 @@ def test_what_has_no_form_for_a_tool_is_known_before_a_stream_is_encoded(schema)
 def test_the_gate_is_safe_in_every_scenario(attack, api):
     report = attack(partial(raw_agent.run, api, DECIDERS["gate"]), tool=BOTH, time_out=10)
     assert report.safe, report
-    assert report.probed
+    assert (report.probed, report.unprobed) == (True, ())
     assert report.api == api
     assert report.verdicts() == dict.fromkeys(names(api), "safe")
 
@@ -195,15 +195,16 @@ def test_who_acts_on_half_a_value_is_caught_at_the_good_call_already(attack):
 # ------------------------------------------------------- an agent of a few lines, made to order
 
 
-def test_without_a_probe_a_result_is_answered_and_no_leak(attack):
+def test_without_a_probe_a_result_says_nothing_and_is_no_leak(attack):
     report = attack(
         Plain(note=False, output="it's\x1b[31m done\n"), tool="edit", only=["content-filter"]
     )
     (result,) = report.results
-    assert (result.verdict, result.leaked, report.probed) == ("answered", False, False)
+    assert (result.verdict, result.leaked, report.probed) == ("unknown", False, False)
     assert "returned it's\\u001b[31m done\\n" in repr(report)
     assert "No probe" in repr(report)
-    assert report.status == 1
+    assert result.what == "a result came back, and no probe says whether edit ran"
+    assert (report.status, report.safe, report.unprobed) == (2, False, ("edit",))
 
 
 def test_a_tool_that_returns_the_nonce_has_run(attack):

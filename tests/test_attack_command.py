@@ -121,7 +121,7 @@ def test_the_help_says_that_it_runs_the_readers_own_tool(capsys, monkeypatch):
     assert "This runs your own command" in out
     assert "probe.ran(" in out
     assert '{"tool": "edit", "arguments": {...}, "nonce": "..."}' in out
-    assert "something ran, came back, hung, crashed" in out
+    assert "something ran, hung, crashed or was asked again" in out
     assert max(map(len, out.splitlines())) <= 79
 
 
@@ -263,12 +263,15 @@ def test_what_a_stream_says_stays_text_in_every_report(invalid):
 
 def test_the_page_says_what_a_verdict_means_only_where_it_is_not_safe():
     scenario = SCENARIOS["content-filter"]
-    for verdict, shown in (("safe", False), ("skipped", False), ("ran", True), ("answered", True)):
+    for verdict, shown in (("safe", False), ("skipped", False), ("ran", True), ("unknown", False)):
         made = Report(Settings(("edit",)), "chat", results=[Result(scenario, "edit", verdict)])
         page = as_html(made)
         assert (scenario.meaning in page) == shown
-        assert f'<a href="notebooks/{scenario.chapter}.ipynb">' in page
-        assert '<a href="notebooks/diagnoses.md#stopped-short">stopped-short</a>' in page
+        assert (MEANINGS[verdict] in page) == (verdict in ("ran", "unknown"))
+        # It stands alone in any folder: it names what is elsewhere, and leads nowhere.
+        assert "href" not in page
+        assert "<td>stopped-short</td>" in page
+        assert "<td>03 progress is not completion</td>" in page
 
 
 def test_a_control_is_ok_or_invalid_in_every_report():
@@ -283,7 +286,7 @@ def test_a_control_is_ok_or_invalid_in_every_report():
 
 def test_a_long_text_is_bounded():
     scenario = SCENARIOS["content-filter"]
-    result = Result(scenario, "edit", "answered", returned="x" * 100_000, output="y" * 100_000)
+    result = Result(scenario, "edit", "unknown", returned="x" * 100_000, output="y" * 100_000)
     made = Report(Settings(("edit",)), "chat", results=[result])
     assert len(repr(made)) < 3_000
     assert len(json.dumps(as_json(made))) < 10_000

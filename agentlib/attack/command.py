@@ -17,6 +17,7 @@ from agentlib.attack.arguments import AttackUnusable
 from agentlib.attack.report import as_html, as_json, as_junit
 from agentlib.attack.results import WIDTH, Report, end_of, line_of, row
 from agentlib.attack.runner import run_attack
+from agentlib.attack.scenario import SILENCE_SECONDS
 from agentlib.attack.scenarios import HOSTILE
 from agentlib.attack.settings import Settings
 from agentlib.files import CannotWrite, check_writable, write_file
@@ -24,11 +25,16 @@ from agentlib.jsonvalues import StrictJSONError, printable, strict_loads
 from agentlib.stepper.html_export import check_target
 
 
-def list_scenarios(out: TextIO) -> None:
-    """Write a row for each scenario: its name, its title, and its APIs where it has not all."""
+def list_scenarios(out: TextIO, silence: float = SILENCE_SECONDS) -> None:
+    """Write a row for each scenario: its name, its title, and its APIs where it has not all.
+
+    A silent one takes as long as the agent's own read time-out, and at most `silence` seconds.
+    """
     for each in HOSTILE:
         apis = "" if each.apis == APIS else f" ({', '.join(each.apis)} only)"
-        out.writelines(f"{line}\n" for line in row(f"{each.name:<30} {each.title}{apis}", width()))
+        time = f"; up to {silence:g} s (--silence)" if each.is_silent else ""
+        text = f"{each.name:<30} {each.title}{time}{apis}"
+        out.writelines(f"{line}\n" for line in row(text, width()))
 
 
 def run_attack_command(options: argparse.Namespace, out: TextIO) -> int:
@@ -91,6 +97,8 @@ def _settings(options: argparse.Namespace) -> Settings:
         raise AttackUnusable("expected --tool NAME: only a tool that you name is asked for")
     if not 0 < options.time_out <= 3_600:
         raise AttackUnusable(f"expected a time-out of up to 3,600 seconds: {options.time_out:g}")
+    if not 0 < options.silence <= 3_600:
+        raise AttackUnusable(f"expected a silence of up to 3,600 seconds: {options.silence:g}")
     return Settings(
         tuple(dict.fromkeys(options.tool)),
         _arguments(options.arguments),
@@ -100,6 +108,7 @@ def _settings(options: argparse.Namespace) -> Settings:
         options.time_out,
         options.jobs,
         options.final_tool,
+        options.silence,
     )
 
 

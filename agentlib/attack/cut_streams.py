@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agentlib.attack.scenario import Scenario
+from agentlib.attack.scenario import OPENING_ONLY, Scenario
 
 CUTS: tuple[Scenario, ...] = (
     Scenario(
@@ -80,6 +80,31 @@ CUTS: tuple[Scenario, ...] = (
         mutations=("cut after the arguments",),
         done=False,
         optional=True,
+        kind="cut-stream",
+    ),
+)
+
+SILENCES: tuple[Scenario, ...] = (
+    Scenario(
+        "silent-after-item-done",
+        "nothing more comes after the call is whole",
+        "The agent's own read time-out was taken for the end of the response.",
+        "completed",
+        OPENING_ONLY,
+        mutations=("cut after the call",),
+        ends="silent",
+        done=False,
+        kind="cut-stream",
+    ),
+    Scenario(
+        "keep-alives-after-item-done",
+        "only keep-alives come after the call is whole",
+        "A connection that is alive was taken for a response that had ended.",
+        "completed",
+        OPENING_ONLY,
+        mutations=("cut after the call",),
+        ends="kept alive",
+        done=False,
         kind="cut-stream",
     ),
 )

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from agentlib.attack.apis import APIS
+from agentlib.attack.scenario import SILENCE_SECONDS
 
 EPILOG = """\
 This runs your own command, once for each scenario, and asks your own tool to
@@ -28,14 +29,15 @@ Or it returns that word as a part of its result: the model never sees it.
 The command is given OPENAI_BASE_URL and ANTHROPIC_BASE_URL, which lead to a
 server on 127.0.0.1, dummy keys, a closed standard input, and a session of its
 own that is ended after --time-out seconds. It has to stream, to offer the
-tool, and to end by itself.
+tool, and to end by itself. What it leaves running is waited for a few seconds,
+and ended.
 
 Exit status:
   0: every scenario that was run is safe
-  1: something ran, came back, hung, crashed or was asked again in at least
-     one scenario
-  2: nothing can be concluded (a control failed, or no scenario applies), or
-     usage
+  1: something ran, hung, crashed or was asked again in at least one scenario
+  2: nothing can be concluded (a control failed, no scenario applies, or it is
+     not known whether a tool ran: for one, since no probe noted its good
+     call), or usage
 """
 
 
@@ -64,6 +66,14 @@ def add_attack(commands: Any, positive: Callable[[str], int]) -> None:
     command.add_argument(
         "--time-out", "--timeout", type=float, default=30.0, metavar="S", help="default: 30"
     )
+    command.add_argument(
+        "--silence",
+        type=float,
+        default=SILENCE_SECONDS,
+        metavar="S",
+        help=f"how long a silent stream stays so, longer than the agent's own read time-out; "
+        f"default: {SILENCE_SECONDS:g}",
+    )
     command.add_argument("--jobs", type=positive, default=2, metavar="N", help="default: 2")
     command.add_argument(
         "--final-tool", metavar="NAME", help="the tool by which the agent gives its final answer"
@@ -79,6 +89,6 @@ def _attack(options: argparse.Namespace) -> int:
     from agentlib.attack.command import list_scenarios, run_attack_command
 
     if options.list:
-        list_scenarios(sys.stdout)
+        list_scenarios(sys.stdout, options.silence)
         return 0
     return run_attack_command(options, sys.stdout)

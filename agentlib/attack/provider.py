@@ -10,7 +10,7 @@ import json
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from secrets import token_hex
 from types import TracebackType
@@ -20,7 +20,7 @@ from agentlib.attack.apis import Api
 from agentlib.attack.arguments import CALL_IDS, AttackUnusable, NotForThisTool, Target, make_target
 from agentlib.attack.mutations import encode, encode_answer
 from agentlib.attack.requests import Asked, history_problem, read_asked
-from agentlib.attack.scenario import Scenario
+from agentlib.attack.scenario import SILENCE_SECONDS, Ends, Scenario
 from agentlib.attack.serialize import as_body, as_served, as_stream
 from agentlib.conformance.dialects.common import Native
 from agentlib.faultserver.server import LoopbackServer, Reply, Request
@@ -44,6 +44,15 @@ _ASIDE: dict[str, Any] = {
     },
     "/count_tokens": {"input_tokens": 1},
     "/input_tokens": {"object": "response.input_tokens", "input_tokens": 1},
+}
+_KEEPALIVE_SECONDS = 0.25
+# What happens when all events of a scenario are sent; a silence ends by a reset.
+_ENDINGS: dict[Ends, Callable[[Reply, float], Reply]] = {
+    "clean": lambda reply, _: reply,
+    "reset": lambda reply, _: _reset(reply),
+    "held": lambda reply, _: reply.hold_open(),
+    "silent": lambda reply, seconds: _reset(reply.delay(seconds, at=len(reply.body))),
+    "kept alive": lambda reply, seconds: _reset(_kept_alive(reply, seconds)),
 }
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
 
@@ -72,8 +81,10 @@ class HostileProvider:
 
     `tool` names the tool to ask for, `arguments` what to ask, made from its schema where None;
     `final_tool` is called for a final answer where the agent ends by a call. `api`, where given,
-    is the only one that is answered. Afterwards `asked` holds the requests to the model,
-    `problem` says why nothing can be concluded, or "", and `executions` what the probe noted.
+    is the only one that is answered. A silent stream stays so for `silence` seconds.
+
+    Afterwards `asked` holds the requests to the model, `problem` says why nothing can be
+    concluded, or "", and `executions` what the probe noted.
     """
 
     def __init__(
@@ -85,6 +96,7 @@ class HostileProvider:
         final_tool: str | None = None,
         api: Api | None = None,
         life: float = 600.0,
+        silence: float = SILENCE_SECONDS,
     ) -> None:
         self.scenario = scenario
         self.tool = tool
@@ -99,6 +111,7 @@ class HostileProvider:
         self._first: Asked | None = None
         self._events: list[Native] = []
         self._lock = threading.Lock()
+        self.silence = silence
         self._server = _Watched(self._answer, life=life).watch()
         self._nonce = token_hex(16)
         self._folder: tempfile.TemporaryDirectory[str] | None = None
@@ -129,6 +142,11 @@ class HostileProvider:
     def history(self) -> str:
         """What was wrong with the first conversation that was not in order, or ""."""
         return next(filter(None, map(history_problem, self.asked)), "")
+
+    @property
+    def waited_out(self) -> bool:
+        """Whether the agent waited through a whole silence: its own time-out did not come."""
+        return self.scenario.is_silent and self.hostile > self._server.peer_closed
 
     def returned_nonce(self) -> int:
         """Return how many results carry the nonce, which only a tool that ran can know."""
@@ -214,9 +232,7 @@ class HostileProvider:
         self.hostile += 1
         events = as_served(self._events, asked.api, request.body or {})
         reply = Reply(body=as_stream(events, asked.api, done=self.scenario.done))
-        if self.scenario.ends == "reset":
-            return reply.reset(at=len(reply.body))
-        return reply.hold_open() if self.scenario.ends == "held" else reply
+        return _ENDINGS[self.scenario.ends](reply, self.silence)
 
     def _final(self, asked: Asked) -> Target | None:
         name = asked.named(self._final_tool) if self._final_tool else None
@@ -228,6 +244,15 @@ class HostileProvider:
             if request.path.endswith(ending):
                 return _json(body)
         return Reply.error(404, message=f"an attack answers no {quote(request.path)}")
+
+
+def _reset(reply: Reply) -> Reply:
+    return reply.reset(at=len(reply.body))
+
+
+def _kept_alive(reply: Reply, seconds: float) -> Reply:
+    count = max(1, round(seconds / _KEEPALIVE_SECONDS))
+    return reply.keepalives(_KEEPALIVE_SECONDS, count, at=len(reply.body))
 
 
 def _answered(asked: Asked, request: Request, final: Target | None = None) -> Reply:

@@ -13,34 +13,31 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from agentlib.attack.apis import Api
+from agentlib.attack.last_words import after_colon
 from agentlib.attack.scenario import GOOD_CALL, Scenario
 from agentlib.attack.settings import Settings
 from agentlib.jsonvalues import one_line, printable, shorten
 from agentlib.wording import plural
 
 Verdict: TypeAlias = Literal[
-    "safe", "ran", "ran altered", "answered", "hung", "crashed", "retried", "skipped"
+    "ran altered", "ran", "crashed", "hung", "retried", "unknown", "safe", "skipped"
 ]
+# From the worst to the best.
 MEANINGS: dict[Verdict, str] = {
-    "safe": "nothing ran that must not run",
-    "ran": "the tool ran, with the arguments of the good call",
     "ran altered": "the tool ran, with other arguments than those of the good call",
-    "answered": "a result came back, and no probe says whether the tool ran",
+    "ran": "the tool ran, with the arguments of the good call",
+    "crashed": "the agent was ended by a signal or by an error that nothing caught, or never asked",
     "hung": "the agent was still running when its time was over",
-    "crashed": "the agent was ended by a signal, or never asked",
     "retried": "the agent asked the same again, after a stream had begun",
+    "unknown": "whether the tool ran is not known",
+    "safe": "nothing ran that must not run",
     "skipped": "the scenario has no form for this tool",
 }
+_WORST_FIRST = ("invalid", *MEANINGS, "ok")
 Arguments: TypeAlias = Mapping[str, Any] | None
 MAX_SHOWN_CHARACTERS = 160
-MAX_LAST_LINE_CHARACTERS = 100
 WIDTH = 100
 PAGE = "notebooks/diagnoses.md"
-NO_PROBE = (
-    "No probe noted the good call, so whether a tool ran is not known: a result that came back "
-    "counts as answered. Let the tool call agentlib.probe.ran, or return the nonce of "
-    "AGENTLIB_PROBE_NONCE."
-)
 
 
 @dataclass(frozen=True, repr=False)
@@ -104,7 +101,11 @@ class Result:
 
 @dataclass
 class Report:
-    """What came of an attack; `invalid` says why nothing can be concluded, or ""."""
+    """What came of an attack; `invalid` says why nothing can be concluded, or "".
+
+    `unprobed` names the tools of which no probe noted the good call, and `probed` says that there
+    is none of them.
+    """
 
     settings: Settings
     api: Api | None = None
@@ -112,22 +113,36 @@ class Report:
     invalid: str = ""
     controls: list[Result] = field(default_factory=list)
     results: list[Result] = field(default_factory=list)
+    unprobed: tuple[str, ...] = ()
 
     @property
     def safe(self) -> bool:
         """Whether the attack is valid and the verdict on every scenario is safe."""
-        return not self.invalid and not self.failures
+        return self.status == 0
+
+    @property
+    def worst_first(self) -> list[Result]:
+        """Every control and every result, from the worst to the best."""
+        every = (*self.controls, *self.results)
+        return sorted(every, key=lambda each: _WORST_FIRST.index(each.word))
 
     @property
     def failures(self) -> list[Result]:
-        """Every run that was not safe, a good call that ran altered among them."""
-        every = (*self.controls, *self.results)
-        return [each for each in every if each.verdict not in ("safe", "skipped")]
+        """Every run that was not safe, a good call that ran altered among them; the worst first."""
+        fine = ("unknown", "safe", "skipped")
+        return [each for each in self.worst_first if each.verdict not in fine]
+
+    @property
+    def unknown(self) -> list[Result]:
+        """Every run of which it is not known whether a tool ran."""
+        return [each for each in self.worst_first if each.verdict == "unknown"]
 
     @property
     def status(self) -> int:
         """The exit status: 0 all safe, 1 not, 2 nothing can be concluded."""
-        return 2 if self.invalid else 0 if self.safe else 1
+        if self.invalid:
+            return 2
+        return 1 if self.failures else 2 if self.unknown else 0
 
     def verdicts(self) -> dict[str, str]:
         """Return the verdict on each scenario, by its name."""
@@ -160,24 +175,36 @@ def row(text: str, width: int) -> list[str]:
 
 def as_text(report: Report) -> str:
     """Return the whole report as text."""
-    lines = [line_of(each) for each in (*report.controls, *report.results)]
+    lines = [line_of(each) for each in report.worst_first]
     return "\n".join([*lines, *end_of(report)])
 
 
 def end_of(report: Report, width: int = WIDTH) -> Iterator[str]:
-    """Yield the lines after the table: each failure explained, and the sum."""
+    """Yield the lines after the table: what is not safe explained, and the sum."""
     if report.invalid:
         yield ""
         yield from _wrapped(f"invalid: {one_line(report.invalid)}", "", width)
         yield from _last_words(report, width)
         return
-    for result in report.failures:
+    # Of a tool without a probe every run is unknown: once is enough.
+    unknown = [each for each in report.unknown if each.tool not in report.unprobed]
+    for result in (*report.failures, *unknown):
         yield ""
         yield from explained(result, width)
     yield ""
-    if not report.probed:
-        yield from _wrapped(NO_PROBE, "", width)
+    yield from _wrapped(no_probe(report), "", width)
     yield sum_of(report)
+
+
+def no_probe(report: Report) -> str:
+    """Return what is to be done about tools that no probe speaks for, "" where there are none."""
+    if not report.unprobed:
+        return ""
+    tools = ", ".join(one_line(each) for each in report.unprobed)
+    return (
+        f"No probe noted the good call of {tools}, so whether it ran elsewhere is not known. Let "
+        "the tool call agentlib.probe.ran, or return the nonce of AGENTLIB_PROBE_NONCE."
+    )
 
 
 def sum_of(report: Report) -> str:
@@ -196,7 +223,7 @@ def explained(result: Result, width: int = WIDTH) -> Iterator[str]:
     yield f"{result.word}: {result.label}{kind}{check}"
     means = result.problem if result.is_invalid else MEANINGS[result.verdict]
     yield from _wrapped(f"{scenario.title}: {means}.", "  ", width)
-    if result.leaked or result.verdict == "answered":
+    if result.leaked:
         yield from _wrapped(scenario.meaning, "  ", width)
     if result.seen:
         yield from _wrapped(f"seen: {result.seen}", "  ", width)
@@ -229,10 +256,4 @@ def _notes(result: Result) -> Iterator[str]:
     if result.usage == "more than once":
         yield "usage was counted more than once"
     if result.status and result.verdict != "crashed":
-        yield f"exit status {result.status}{last_line(result.output)}"
-
-
-def last_line(output: str) -> str:
-    """Return the last line of an output, after a colon; "" where there is none."""
-    lines = output.strip().splitlines()
-    return f": {shorten(one_line(lines[-1].strip()), MAX_LAST_LINE_CHARACTERS)}" if lines else ""
+        yield f"exit status {result.status}{after_colon(result.output)}"

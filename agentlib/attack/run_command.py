@@ -1,37 +1,42 @@
 """Run a command bounded in time and output, and leave nothing of it behind.
 
-The command runs in a session of its own. Afterwards its process group is killed, and on Linux
-every other process of its session too. What has made a session of its own (a daemon) is out of
-reach, and on Windows only the tree of processes that still hang together is ended.
+The command runs in a session of its own. When it has ended, what it has started and left running
+is waited for, for a short while, and then killed: see `agentlib.attack.processes`.
 """
 
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 from typing import IO
+
+from agentlib.attack.last_words import is_uncaught
+from agentlib.attack.processes import LATE_SECONDS, end, is_left, mark_of, outlives
 
 MAX_OUTPUT_BYTES = 64 * 1024
 _JOIN_SECONDS = 5.0
-_KILL_ROUNDS = 20
 _RUNNING: set[subprocess.Popen[bytes]] = set()
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How a run ended: its exit status, None where it was killed for its time, and its output."""
+    """How a run ended: its exit status, None where it was killed for its time, and its output.
+
+    `left` says that something of it was still running a while after it had ended, and `in_process`
+    that it was a function: its caller gets what it raises, so that an error is no crash.
+    """
 
     status: int | None
     seconds: float
     output: str
+    left: bool = False
+    in_process: bool = False
 
     @property
     def hung(self) -> bool:
@@ -43,12 +48,27 @@ class Ended:
         """Whether a signal ended it: a crash, and no exit."""
         return self.status is not None and self.status < 0
 
+    @property
+    def crash(self) -> str:
+        """What ended it where it did not end by itself: a signal, or an error; else ""."""
+        if self.signalled:
+            return f"ended by signal {-(self.status or 0)}"
+        if self.status and not self.in_process and is_uncaught(self.output):
+            return "ended by an error that nothing caught"
+        return ""
 
-def run_command(command: Sequence[str], environment: Mapping[str, str], time_out: float) -> Ended:
+
+def run_command(
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    time_out: float,
+    late: float = LATE_SECONDS,
+) -> Ended:
     """Run `command` for at most `time_out` seconds, with standard input closed.
 
-    Raises OSError where it cannot be started.
+    What it leaves running has `late` seconds to end. Raises OSError where it cannot be started.
     """
+    mark = mark_of(environment)
     start = time.monotonic()
     process = subprocess.Popen(  # noqa: S603 - the reader's own command, which is what is attacked
         list(command),
@@ -61,14 +81,18 @@ def run_command(command: Sequence[str], environment: Mapping[str, str], time_out
     _RUNNING.add(process)
     tail = _Tail(process.stdout)
     status: int | None = None
+    left = False
     try:
         with suppress(subprocess.TimeoutExpired):
             status = process.wait(time_out)
+        seconds = time.monotonic() - start
+        if status is not None:
+            left = outlives(partial(is_left, process.pid, mark), late)
     finally:
         _RUNNING.discard(process)
-        _end(process)
+        end(process, mark)
         tail.join()
-    return Ended(status, time.monotonic() - start, tail.text)
+    return Ended(status, seconds, tail.text, left)
 
 
 def end_running() -> None:
@@ -99,37 +123,3 @@ class _Tail:
     @property
     def text(self) -> str:
         return self._data.decode("utf-8", "replace")
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    if sys.platform == "win32":
-        if process.poll() is None:
-            tree = ["taskkill", "/F", "/T", "/PID", str(process.pid)]
-            subprocess.run(tree, check=False, capture_output=True)  # noqa: S603
-        process.wait()
-        return
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    # One that is being started while the others are killed shows in the next round.
-    for _ in range(_KILL_ROUNDS):
-        left = _session(process.pid)
-        if not left:
-            return
-        for pid in left:
-            with suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
-        time.sleep(0.01)
-
-
-def _session(leader: int) -> list[int]:
-    """Return the processes of a session that still run, on Linux; elsewhere none is known."""
-    found = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError, ValueError, IndexError):
-            # proc(5): after the name in brackets come state, parent, group and session.
-            fields = (folder / "stat").read_text(encoding="utf-8", errors="replace")
-            state, _, _, session = fields.rpartition(")")[2].split()[:4]
-            if int(session) == leader and state not in "ZX":
-                found.append(int(folder.name))
-    return found

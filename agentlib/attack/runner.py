@@ -11,12 +11,19 @@ from typing import TypeAlias
 from agentlib.attack.apis import Api
 from agentlib.attack.arguments import Target, reason_not_for
 from agentlib.attack.provider import HostileProvider
-from agentlib.attack.results import Arguments, Report, Result
+from agentlib.attack.results import Report, Result
 from agentlib.attack.run_command import Ended, end_running
 from agentlib.attack.scenario import GOOD_CALL, Scenario
 from agentlib.attack.scenarios import CONTROLS
 from agentlib.attack.settings import Settings
-from agentlib.attack.verdicts import baseline_of, control_problem, executions_of, judge
+from agentlib.attack.verdicts import (
+    Known,
+    baseline_of,
+    control_problem,
+    executions_of,
+    judge,
+    speaks,
+)
 
 # Starts one run of the agent in an environment, for at most so many seconds.
 Launch: TypeAlias = Callable[[Mapping[str, str], float], Ended]
@@ -34,7 +41,9 @@ def run_attack(settings: Settings, launch: Launch, watch: Watch = lambda _: None
     for result in campaign.control():
         report.controls.append(result)
         watch(result)
-    report.api, report.probed, report.invalid = campaign.api, campaign.probed, campaign.invalid
+    report.api, report.invalid = campaign.api, campaign.invalid
+    report.unprobed = campaign.unprobed
+    report.probed = bool(report.controls) and not report.unprobed
     if report.invalid or report.api is None:
         return report
     for result in campaign.attack(settings.chosen(report.api)):
@@ -52,12 +61,16 @@ def run_attack(settings: Settings, launch: Launch, watch: Watch = lambda _: None
 class _Campaign:
     def __init__(self, settings: Settings, launch: Launch) -> None:
         self.api: Api | None = settings.api
-        self.probed = False
         self.invalid = ""
         self._settings = settings
         self._launch = launch
         self._targets: dict[str, Target] = {}
-        self._baselines: dict[str, Arguments] = {}
+        self._known: dict[str, Known] = {}
+
+    @property
+    def unprobed(self) -> tuple[str, ...]:
+        """The tools whose good call was tried, and of which no probe noted it."""
+        return tuple(tool for tool, known in self._known.items() if not known.probed)
 
     def control(self) -> Iterator[Result]:
         """Run the controls until one fails, and learn the tools and what a good call notes."""
@@ -69,8 +82,13 @@ class _Campaign:
             provider, ended = self._run(scenario, tool)
             if scenario.name == GOOD_CALL:
                 self._learn(provider, tool)
-            result = judge(provider, ended, self._baselines[tool], probed=self.probed)
-            result = replace(result, problem=control_problem(result, self.probed))
+            else:
+                self._known = {
+                    name: known._replace(leaves=ended.left) for name, known in self._known.items()
+                }
+            known = self._known[tool]
+            result = judge(provider, ended, known)
+            result = replace(result, problem=control_problem(result, known.probed))
             yield result
             if result.problem:
                 self.invalid = f"{scenario.title}, {tool}: {result.problem}"
@@ -79,8 +97,11 @@ class _Campaign:
     def _learn(self, provider: HostileProvider, tool: str) -> None:
         executed = executions_of(provider)
         self.api = provider.asked[0].api if provider.asked and self.api is None else self.api
-        self.probed = self.probed or bool(executed)
-        self._baselines[tool] = baseline_of(provider.target, executed)
+        others = [name for name in self._settings.tools if name != tool]
+        # One that outlives a good call may be an agent's server: it shows after the good text.
+        self._known[tool] = Known(
+            baseline_of(provider.target, executed), speaks(provider, others), leaves=True
+        )
         if provider.target is not None:
             self._targets[tool] = provider.target
 
@@ -105,7 +126,7 @@ class _Campaign:
         if reason:
             return Result(scenario, tool, "skipped", reason)
         provider, ended = self._run(scenario, tool)
-        return judge(provider, ended, self._baselines.get(tool), probed=self.probed)
+        return judge(provider, ended, self._known[tool])
 
     def _tool_for(self, scenario: Scenario) -> str | None:
         names = self._settings.tools
@@ -115,14 +136,16 @@ class _Campaign:
 
     def _run(self, scenario: Scenario, tool: str) -> tuple[HostileProvider, Ended]:
         settings = self._settings
+        seconds = settings.seconds_of(scenario)
         provider = HostileProvider(
             scenario,
             tool,
             arguments=settings.arguments if tool == settings.tools[0] else None,
             final_tool=settings.final_tool,
             api=self.api,
-            life=settings.time_out + 60,
+            life=seconds + 60,
+            silence=settings.silence,
         )
         with provider:
-            ended = self._launch(provider.environment(os.environ), settings.time_out)
+            ended = self._launch(provider.environment(os.environ), seconds)
         return provider, ended

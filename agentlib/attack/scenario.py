@@ -13,8 +13,10 @@ from typing import Literal, TypeAlias
 from agentlib.attack.apis import APIS, Api
 from agentlib.conformance.script import Stop
 
-Ends: TypeAlias = Literal["clean", "reset", "held"]
+Ends: TypeAlias = Literal["clean", "reset", "held", "silent", "kept alive"]
 
+# For how long a silent stream stays so, where nothing else is said.
+SILENCE_SECONDS = 15.0
 # The chapters that explain them.
 PROGRESS = "03_progress_is_not_completion"
 ALL_OR_NOTHING = "04_release_all_or_nothing"
@@ -55,6 +57,11 @@ class Scenario:
     optional: bool = False
     may_run: int = 0
     kind: str = ""
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether nothing comes any more, for as long as the attack's `silence`, before its end."""
+        return self.ends in ("silent", "kept alive")
 
     @property
     def is_control(self) -> bool:

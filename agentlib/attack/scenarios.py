@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agentlib.attack.cut_streams import CUTS
+from agentlib.attack.cut_streams import CUTS, SILENCES
 from agentlib.attack.scenario import (
     ALL_OR_NOTHING,
     GOOD_CALL,
@@ -67,5 +67,5 @@ _LIVELY: tuple[Scenario, ...] = (
     ),
 )
 
-HOSTILE: tuple[Scenario, ...] = (*CUTS, *STOPS, *CONTRADICTIONS, *BATCHES, *_LIVELY)
+HOSTILE: tuple[Scenario, ...] = (*CUTS, *SILENCES, *STOPS, *CONTRADICTIONS, *BATCHES, *_LIVELY)
 SCENARIOS: dict[str, Scenario] = {each.name: each for each in (*CONTROLS, *HOSTILE)}

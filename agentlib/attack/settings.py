@@ -9,7 +9,7 @@ from typing import Any
 
 from agentlib.attack.apis import Api
 from agentlib.attack.arguments import AttackUnusable
-from agentlib.attack.scenario import Scenario
+from agentlib.attack.scenario import SILENCE_SECONDS, Scenario
 from agentlib.attack.scenarios import HOSTILE, SCENARIOS
 
 
@@ -20,6 +20,8 @@ class Settings:
     `tools` names the tools that may be asked for: the first is the main one, and one that
     requires no argument is used where a scenario needs such. `arguments` are for the main one.
     `only` and `skip` name scenarios. `time_out` bounds one run, in seconds; `jobs` run at a time.
+    `silence` is for how many seconds a stream stays silent in the scenarios where it does: an
+    agent whose own read time-out is longer is not judged in them.
     """
 
     tools: tuple[str, ...]
@@ -30,6 +32,7 @@ class Settings:
     time_out: float = 30.0
     jobs: int = 2
     final_tool: str | None = None
+    silence: float = SILENCE_SECONDS
 
     def __post_init__(self) -> None:
         """Raise AttackUnusable where it names no tool, or a scenario that there is not."""
@@ -41,6 +44,10 @@ class Settings:
             closest = get_close_matches(unknown[0], names, 1, 0.4)
             offered = f"the closest is {closest[0]}; " if closest else ""
             raise AttackUnusable(f"no scenario is named {unknown[0]!r}; {offered}see --list")
+
+    def seconds_of(self, scenario: Scenario) -> float:
+        """Return how long a run of one scenario may take."""
+        return self.time_out + (self.silence if scenario.is_silent else 0.0)
 
     def chosen(self, api: Api) -> list[Scenario]:
         """Return the hostile scenarios to run that this API has a form of."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any, TypeAlias
@@ -33,8 +34,8 @@ Run: TypeAlias = Callable[[str, str, Mapping[str, Any]], None]
 Decide: TypeAlias = Callable[[Iterator[Native], Run], object]
 
 MAX_TURNS = 4
-# How long it waits for the next byte, in seconds.
-PATIENCE = 5.0
+# How long it waits for an answer, and then for each next event, in seconds.
+OPENING, PATIENCE = 5.0, 0.5
 _LEVEL = {"type": "object", "properties": {"level": {"type": "integer"}}}
 TOOLS = Catalog(
     [
@@ -78,20 +79,25 @@ def _exchange(call_id: str, name: str, arguments: Mapping[str, Any]) -> list[Nat
 def stream(history: list[Native]) -> Iterator[Native]:
     """Yield the events of one response, from the server that OPENAI_BASE_URL names.
 
-    Raises OSError where the connection breaks, or nothing comes for PATIENCE seconds.
+    Raises OSError where the connection breaks, or no event comes for PATIENCE seconds.
     """
     root = urlsplit(os.environ["OPENAI_BASE_URL"])
     body = {**ASKED, "input": history}
-    connection = http.client.HTTPConnection(root.hostname or "", root.port, timeout=PATIENCE)
+    connection = http.client.HTTPConnection(root.hostname or "", root.port, timeout=OPENING)
     answer = None
     try:
         connection.request("POST", f"{root.path}/responses", json.dumps(body))
+        sock = connection.sock
         answer = connection.getresponse()
-        decoder = EventStreamDecoder()
+        sock.settimeout(PATIENCE)
+        decoder, latest = EventStreamDecoder(), time.monotonic()
         while piece := answer.read1(65_536):
             for event in decoder.feed(piece):
+                latest = time.monotonic()
                 if not (event.empty or event.done):
                     yield dict(decode_event(event))
+            if time.monotonic() - latest > PATIENCE:
+                raise TimeoutError("the connection lives, and no event comes")
     finally:
         connection.close()
         if answer is not None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
 
 from agentlib.attack.arguments import Target
+from agentlib.attack.last_words import after_colon
 from agentlib.attack.mutations import INPUT_TOKENS
 from agentlib.attack.provider import HostileProvider
-from agentlib.attack.results import MAX_SHOWN_CHARACTERS, Arguments, Result, Verdict, last_line
+from agentlib.attack.results import MAX_SHOWN_CHARACTERS, Arguments, Result, Verdict
 from agentlib.attack.run_command import Ended
 from agentlib.attack.scenario import GOOD_CALL, USAGE_TWICE, Scenario
 from agentlib.jsonvalues import one_line, shorten
@@ -21,14 +22,23 @@ _ADDRESSES = "OPENAI_BASE_URL (or ANTHROPIC_BASE_URL)"
 _NUMBERS = re.compile(r"\d+(?:[,_]\d{3})*")
 
 
-def judge(provider: HostileProvider, ended: Ended, baseline: Arguments, *, probed: bool) -> Result:
-    """Return the verdict on one run.
+class Known(NamedTuple):
+    """What the controls have shown of one tool, and of the agent.
 
-    `baseline` are the arguments that the tool noted at the good call, None where it noted none,
-    and `probed` says whether its executions are known at all.
+    `baseline` are the arguments that the tool noted at the good call, None where it noted none;
+    `probed` says whether its own probe spoke there, without which its executions are not known.
+    `leaves` says whether the agent leaves something running where it was asked for no tool.
     """
+
+    baseline: Arguments = None
+    probed: bool = False
+    leaves: bool = False
+
+
+def judge(provider: HostileProvider, ended: Ended, known: Known) -> Result:
+    """Return the verdict on one run, from what is known by the controls."""
     executed = executions_of(provider)
-    verdict, what = _verdict(provider, ended, executed, baseline, probed=probed)
+    verdict, what = _verdict(provider, ended, executed, known)
     returned = list(provider.results.values())
     return Result(
         provider.scenario,
@@ -65,6 +75,12 @@ def baseline_of(target: Target | None, executed: tuple[Arguments, ...]) -> Argum
     return asked if is_known and any(noted[name] != asked[name] for name in noted) else noted
 
 
+def speaks(provider: HostileProvider, others: Collection[str]) -> bool:
+    """Whether the probe of this run's own tool noted it; `others` are the other tools named."""
+    noted = [each.tool for each in provider.executions if each.tool not in others]
+    return bool(noted) or provider.returned_nonce() > 0
+
+
 def control_problem(result: Result, probed: bool) -> str:
     """Return why a control says nothing of the other scenarios, or "" where it went well."""
     if result.problem:
@@ -72,7 +88,7 @@ def control_problem(result: Result, probed: bool) -> str:
     if result.verdict == "hung":
         return f"the agent was still running after {_seconds(result.seconds)} s"
     if result.status != 0:
-        return f"the agent ended with status {result.status}{last_line(result.output)}"
+        return f"the agent ended with status {result.status}{after_colon(result.output)}"
     if result.scenario.name == GOOD_CALL:
         if probed and len(result.executed) != 1:
             return f"the good call ran {plural(len(result.executed), 'time')}, and not once"
@@ -99,7 +115,7 @@ def _unasked(ended: Ended, other: str) -> str:
         asked = f"only {other}" if other else "nothing"
         return f"still running after {_seconds(ended.seconds)} s, and had asked {asked}"
     also = f" (it asked {other})" if other else ""
-    before = f"before it asked a model{also}{last_line(ended.output)}"
+    before = f"before it asked a model{also}{after_colon(ended.output)}"
     if ended.signalled:
         return f"it was ended by signal {-(ended.status or 0)} {before}"
     if ended.status:
@@ -120,16 +136,11 @@ def executions_of(provider: HostileProvider) -> tuple[Arguments, ...]:
 
 
 def _verdict(
-    provider: HostileProvider,
-    ended: Ended,
-    executed: tuple[Arguments, ...],
-    baseline: Arguments,
-    *,
-    probed: bool,
+    provider: HostileProvider, ended: Ended, executed: tuple[Arguments, ...], known: Known
 ) -> tuple[Verdict, str]:
     scenario = provider.scenario
     lenient = "empty" in scenario.calls and scenario.may_run
-    others = [each for each in executed if each is not None and baseline not in (None, each)]
+    others = [each for each in executed if each is not None and known.baseline not in (None, each)]
     if others and not lenient:
         return "ran altered", f"ran with {_shown(others[-1])}"
     if len(executed) > scenario.may_run:
@@ -139,13 +150,27 @@ def _verdict(
         return "hung", f"ended after {_seconds(ended.seconds)} s"
     if not provider.asked:
         return "crashed", _unusable(provider, ended)
-    if ended.signalled:
-        return "crashed", f"ended by signal {-(ended.status or 0)}{last_line(ended.output)}"
+    if ended.crash:
+        return "crashed", f"{ended.crash}{after_colon(ended.output)}"
     if provider.retries:
         return "retried", f"asked again {plural(provider.retries, 'time')}"
-    if not probed and len(provider.results) > scenario.may_run:
-        return "answered", ""
+    unknown = _unknown(provider, ended, known)
+    if unknown:
+        return "unknown", unknown
     return "safe", f"ran with {_shown(others[-1])}" if others else ""
+
+
+def _unknown(provider: HostileProvider, ended: Ended, known: Known) -> str:
+    """Say why it is not known whether a tool ran that must not run, "" where it is."""
+    scenario = provider.scenario
+    if scenario.calls and not known.probed:
+        came = "a result came back, and " if provider.results else ""
+        return f"{came}no probe says whether {one_line(provider.tool)} ran"
+    if scenario.ends == "silent" and provider.waited_out:
+        return f"it still waited after {_seconds(provider.silence)} s: its own time-out is longer"
+    if ended.left and not known.leaves:
+        return "it left something running, whose tool may run later"
+    return ""
 
 
 def _shown(arguments: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ import http.client
 import json
 import os
 import sys
+import time
 from urllib.parse import urlsplit
 
 from agentlib import (
@@ -40,6 +41,8 @@ TOOLS = Catalog(
     ]
 )
 MAX_TURNS = 4
+# How long it waits for the next event, in seconds.
+PATIENCE = 0.5
 
 
 class Gate:
@@ -65,7 +68,15 @@ class Gate:
         return [(call.call_id, call.name, dict(call.arguments)) for call in decision.calls]
 
 
-def run(api, decider):
+def execute(name, arguments):
+    """Run a known tool with whatever it is given: it checks nothing, and changes nothing."""
+    if name not in TOOLS.names:
+        return f"error: there is no tool {name}"
+    probe.ran(name, **arguments)
+    return f"{name} done"
+
+
+def run(api, decider, execute=execute):
     """Ask until a response holds no call that the decider lets run; return the final text."""
     history = [user("Please repair add().")]
     for _ in range(MAX_TURNS):
@@ -88,14 +99,6 @@ def ended(api, decider):
     return True
 
 
-def execute(name, arguments):
-    """Run a known tool with whatever it is given: it checks nothing, and changes nothing."""
-    if name not in TOOLS.names:
-        return f"error: there is no tool {name}"
-    probe.ran(name, **arguments)
-    return f"{name} done"
-
-
 def ask(api, history, decide):
     """Yield the calls that run, as soon as the decider says so."""
     name = "ANTHROPIC_BASE_URL" if api == "messages" else "OPENAI_BASE_URL"
@@ -106,24 +109,37 @@ def ask(api, history, decide):
     answer = None
     try:
         connection.request("POST", path, body, {"content-type": "application/json"})
+        sock = connection.sock
         answer = connection.getresponse()
         if answer.status != 200:
             raise SystemExit(f"status {answer.status}: {answer.read(500)!r}")
-        decoder, done = EventStreamDecoder(), False
+        sock.settimeout(PATIENCE)
+        decoder, done, latest = EventStreamDecoder(), False, time.monotonic()
         while piece := answer.read1(65536):
             for event in decoder.feed(piece):
-                done = done or event.done
+                latest, done = time.monotonic(), done or event.done
                 if not (event.empty or event.done):
                     yield from calls(decide.accept(decode_event(event)))
+            expect_more(latest)
             if done:
                 break
             if decided(decide):
                 return
         yield from calls(decide.end(done))
+    except TimeoutError:
+        if not hasattr(decide, "silent"):
+            raise
+        yield from calls(decide.silent())
     finally:
         connection.close()
         if answer is not None:
             answer.close()
+
+
+def expect_more(latest):
+    """Keep-alives are no events: refuse to wait for them for long."""
+    if time.monotonic() - latest > PATIENCE:
+        raise TimeoutError("the connection lives, and no event comes")
 
 
 def calls(decided):
@@ -139,4 +155,7 @@ def decided(decide):
 if __name__ == "__main__":
     from deciders import DECIDERS
 
-    sys.stdout.write(f"{run(sys.argv[1], DECIDERS[sys.argv[2]])}\n")
+    try:
+        sys.stdout.write(f"{run(sys.argv[1], DECIDERS[sys.argv[2]])}\n")
+    except (ResponseFailure, OSError) as refused:
+        sys.exit(f"{type(refused).__name__}: {refused}")

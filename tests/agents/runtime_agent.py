@@ -9,11 +9,14 @@ import anyio
 from raw_agent import TOOLS, execute
 
 from agentlib import ToolResult, user
-from agentlib.model import StreamingModel
+from agentlib.model import StreamingModel, Timers
 from agentlib.openai_transport import OpenAITransport
 from agentlib.runtime.host import Host
 from agentlib.runtime.limits import RunLimits
 from agentlib.runtime.loop import Run
+
+# Shorter than the silence of an attack, which then sees what comes of it.
+TIMERS = Timers(liveness=1.0, progress=1.0)
 
 
 class Tools:
@@ -27,7 +30,8 @@ class Tools:
 async def run(api, on_malformed="stop"):
     transport = OpenAITransport(provider=api)
     try:
-        model = StreamingModel(transport, "model", provider=api, native=api == "responses")
+        native = api == "responses"
+        model = StreamingModel(transport, "model", provider=api, native=native, timers=TIMERS)
         host = Host(tools=TOOLS, executor=Tools(), on_malformed=on_malformed)
         return await Run(model, host, RunLimits(turns=4)).start([user("Please repair add().")])
     finally:

@@ -28,7 +28,7 @@ class _Play:
         yield from map(deepcopy, self.events)
         if self.scenario.ends == "reset":
             raise ConnectionResetError("the connection was reset")
-        if self.scenario.ends == "held":
+        if self.scenario.ends != "clean":
             raise TimeoutError("the connection stays open, and nothing more comes")
 
     def run(self, call_id: str, name: str, arguments: Mapping[str, Any]) -> None:
