@@ -35,7 +35,7 @@ Decide: TypeAlias = Callable[[Iterator[Native], Run], object]
 
 MAX_TURNS = 4
 # How long it waits for an answer, and then for each next event, in seconds.
-OPENING, PATIENCE = 5.0, 0.5
+OPENING, PATIENCE = 5.0, 0.3
 _LEVEL = {"type": "object", "properties": {"level": {"type": "integer"}}}
 TOOLS = Catalog(
     [
