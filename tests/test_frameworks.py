@@ -99,7 +99,8 @@ def test_what_was_measured_is_of_the_pins_and_the_scenarios_of_today(root):
         assert told["pins"] == pins.splitlines()
         for api, attack in told["apis"].items():
             expected = {each.name for each in HOSTILE if api in each.apis}
-            assert attack["invalid"] or {*attack["results"]} == expected
+            expected -= {each.name for each in HOSTILE if each.is_silent}
+            assert attack["invalid"] or {*attack["results"]} >= expected
 
 
 def test_the_chart_says_in_words_what_it_shows(root):

@@ -179,11 +179,15 @@ def _matrix(known: Known, titles: Titles, api: str) -> str:
 
 
 def _cell(scenario: Scenario, cell: Mapping[str, Any] | None) -> str:
-    if cell is None or cell["verdict"] == "skipped":
+    if cell is None:
+        return "not measured"
+    if cell["verdict"] == "skipped":
         return "–"
     if cell["verdict"] in ("ran", "ran altered"):
         times = len(cell["executed"])
         return f"**{cell['verdict']}**{f' ×{times}' if times > max(1, scenario.may_run) else ''}"
+    if cell["verdict"] == "crashed" and cell["raised"]:
+        return "no, raised"
     if cell["verdict"] != "safe":
         return str(cell["verdict"])
     if cell["executed"]:
