@@ -9,6 +9,7 @@ from agentlib.assembly import Assembly, Decision, Limits
 from agentlib.conversation import Catalog
 from agentlib.failures import ProtocolViolation, ResponseFailure
 from agentlib.jsonvalues import quote
+from agentlib.providers.boundaries import Extent
 from agentlib.providers.fields import Native, TranslatorOptions, violation
 from agentlib.providers.registry import make_translator
 from agentlib.providers.translator import reported_usage
@@ -60,6 +61,8 @@ class ResponseReader:
         options = TranslatorOptions(exposes, native, frozenset(compat), takes)
         self._translator = make_translator(provider, options, self.notes.append)
         self._report = report
+        self._extent = Extent(provider)
+        self._over = False
 
     def accept(self, native: Native) -> Decision | None:
         """Take one native event, a decoded JSON object; return the decision if it releases one.
@@ -72,6 +75,8 @@ class ResponseReader:
         if self.assembly.state in ("released", "discarded"):
             self.unread += counts
             return None
+        if self._extent.next_begins(native) or self._over:
+            return self._beyond(native)
         self.events += counts
         try:
             if type(native) is not dict and not isinstance(native, Mapping):
@@ -81,6 +86,17 @@ class ResponseReader:
             self.discard(failure)
         except RecursionError:
             self.discard(violation("the event nests too deep to be read"))
+
+    def _beyond(self, native: Native) -> Decision | None:
+        # Another response began: this one is judged as if the stream had ended before that.
+        first, self._over = not self._over, True
+        if not first and self._extent.claims(native):
+            why = "the response goes on behind the beginning of another one"
+            failure = violation(why, check="response_id")
+            failure.event = self.events + self.unread + 1
+            self.discard(failure)
+        self.unread += native is not DONE_EVENT
+        return self.end() if first and not (self._extent.ended or self._extent.done) else None
 
     def step(self, native: Native) -> Step:
         """Take one native event as `accept` does; return all that a driver has to know of it."""
@@ -115,7 +131,8 @@ class ResponseReader:
 
     def fault(self, reason: str) -> None:
         """Say that the next event could not be read at all; raises ProtocolViolation."""
-        if self.assembly.state in ("released", "discarded"):
+        over = self._over or self._extent.done
+        if over or self.assembly.state in ("released", "discarded"):
             self.unread += 1
             return
         self.events += 1

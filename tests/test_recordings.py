@@ -253,13 +253,13 @@ def test_the_tools_of_a_request_are_the_catalog_and_stay_it():
         assert bare.catalog_json() is None
 
 
-def test_one_capture_speaks_one_api_and_names_what_speaks_another():
+def test_each_response_speaks_its_own_api_unless_one_is_asked_for():
     archive = har(entry(CUT.decode()), entry(CHAT.decode()))
-    first, second = Capture.from_bytes(archive), Capture.from_bytes(archive, provider="chat")
+    both, second = Capture.from_bytes(archive), Capture.from_bytes(archive, provider="chat")
 
-    assert (first.provider, events(first)) == ("responses", plain(CUT))
+    assert (both.provider, events(both)) == ("responses", [*plain(CUT), *plain(CHAT)])
+    assert [response.provider for response in both.responses] == ["responses", "chat"]
     assert (second.provider, events(second)) == ("chat", plain(CHAT))
-    assert any('read it with the provider "chat"' in note for note in first.notes)
     assert any('read it with the provider "responses"' in note for note in second.notes)
 
 

@@ -111,9 +111,9 @@ def inspect_capture(
     flags = check_flags(compat)
     for response in capture.responses:
         tools = catalog if catalog is not None else captured_catalog(capture, response.number)
-        adapter = capture.provider if capture.provider in PROVIDERS else "responses"
+        adapter = response.provider if response.provider in PROVIDERS else "responses"
         open_reader = partial(ResponseReader, adapter, tools, native=native)
-        yield _inspect(capture.provider, response, file, open_reader, flags)
+        yield _inspect(response.provider, response, file, open_reader, flags)
 
 
 def _inspect(

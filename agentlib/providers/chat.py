@@ -15,6 +15,7 @@ from typing import Any
 
 from agentlib.conversation import Usage
 from agentlib.jsonvalues import quote
+from agentlib.providers.boundaries import additions, chunk_adds
 from agentlib.providers.fields import (
     Native,
     TranslatorOptions,
@@ -122,7 +123,7 @@ class ChatTranslator:
             seen = native.get("id")
             if seen == self._response_id:
                 self._restated = True
-            elif seen and adds(native):
+            elif seen and chunk_adds(native):
                 raise violation(
                     f"expected response ID {quote(self._response_id)}, saw {quote(seen)} on a "
                     "chunk that adds to the response",
@@ -148,7 +149,7 @@ class ChatTranslator:
             self._finish_reason = string(choice, "finish_reason")
 
     def _refuse_more(self, delta: Native, reason: object) -> None:
-        extra = _additions(delta)
+        extra = additions(delta)
         if extra or reason not in (None, self._finish_reason):
             what = ", ".join(extra) if extra else f"finish reason {quote(reason)}"
             raise violation(
@@ -227,27 +228,6 @@ class ChatTranslator:
             )
         call.started = True
         return ToolStart(call.call_id, call.name)
-
-
-def adds(native: Native) -> bool:
-    """Say whether a chunk adds to a response: words, a refusal, a call, or its finish reason.
-
-    The usage adds nothing, nor does a role, or what a filter found out about the words before.
-    """
-    choices = native.get("choices")
-    found = [each for each in choices if isinstance(each, dict)] if type(choices) is list else []
-    return any(
-        each.get("finish_reason")
-        or each.get("text")
-        or each.get("message")
-        or _additions(each.get("delta"))
-        for each in found
-    )
-
-
-def _additions(delta: object) -> list[str]:
-    fields = delta.items() if isinstance(delta, dict) else ()
-    return [name for name, value in fields if value and name != "role"]
 
 
 def _only(choices: object) -> Native:

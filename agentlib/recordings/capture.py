@@ -145,16 +145,18 @@ class Capture:
         readings: Sequence[Reading],
         notes: Sequence[str] = (),
     ) -> Capture:
-        if provider == "auto":
-            provider = detect_provider(joined.from_iterable(r.natives for r in readings))
+        first = detect_provider(joined.from_iterable(r.natives for r in readings))
+        named = None if provider == "auto" else provider
         responses: list[CapturedResponse] = []
-        for reading in _speaking(provider, readings):
-            starts = find_starts(provider, reading.positions)
-            responses += _responses(reading, starts, len(responses))
+        for reading in _speaking(named, readings) if named else readings:
+            api = named or detect_provider(reading.natives)
+            starts = find_starts(api, reading.positions)
+            apis = [first if api == "unknown" else api, *(named or s.provider for s in starts)]
+            responses += _responses(reading, starts, len(responses), apis)
         if notes:
             responses[0] = replace(responses[0], notes=(*notes, *responses[0].notes))
         comments = _comments(source) if form == "sse" else ()
-        return cls(name, provider, source, tuple(responses), comments, form)
+        return cls(name, named or first, source, tuple(responses), comments, form)
 
     @property
     def events(self) -> tuple[CapturedEvent, ...]:
@@ -202,7 +204,7 @@ class Capture:
         """
         if not edits:
             return self
-        responses = apply(edits, self.name, self.provider, self.responses)
+        responses = apply(edits, self.name, self.responses)
         source = as_stream(self.comments, responses)
         made = (*self.edits, *edits)
         return replace(self, source=source, responses=responses, form="events", edits=made)
@@ -245,7 +247,7 @@ class Capture:
 
 
 def _speaking(provider: Provider, readings: Sequence[Reading]) -> Sequence[Reading]:
-    # One capture has one API: what speaks another is named, where it stands for itself.
+    # Where one API was asked for, what speaks another is named.
     apis = [detect_provider(reading.natives) for reading in readings]
     own = [r for r, api in zip(readings, apis, strict=True) if api in (provider, "unknown")]
     if not own or len(own) == len(readings):
@@ -260,7 +262,9 @@ def _speaking(provider: Provider, readings: Sequence[Reading]) -> Sequence[Readi
     return own
 
 
-def _responses(reading: Reading, starts: Sequence[Start], before: int) -> list[CapturedResponse]:
+def _responses(
+    reading: Reading, starts: Sequence[Start], before: int, apis: Sequence[Provider]
+) -> list[CapturedResponse]:
     edges = [0, *(start.position for start in starts), len(reading.items)]
     cuts = [*(start.cut for start in starts), False]
     responses = []
@@ -274,17 +278,22 @@ def _responses(reading: Reading, starts: Sequence[Start], before: int) -> list[C
         if last and reading.dropped:
             notes.append(f"{UNFINISHED} of {reading.dropped:,} bytes at the end is dropped")
         after_it = len(events) + 1
+        api = apis[number - 1]
+        fault = reading.fault if last else None
+        if fault and events and items[-1] is None and api == "chat":
+            notes, fault = [*notes, f"after [DONE], reading stopped: {fault}"], None
         responses.append(
             CapturedResponse(
                 number=before + number,
                 events=tuple(CapturedEvent(n, *item) for n, item in enumerate(events, 1)),
-                fault=reading.fault if last else None,
+                fault=fault,
                 done_marker=len(events) < len(items),
                 notes=tuple(notes),
                 tools=reading.part.tools,
                 dropped=reading.dropped if last else 0,
                 last=CapturedEvent(after_it, *reading.last) if last and reading.last else None,
                 page=reading.page if last else "",
+                provider=api,
             )
         )
     return responses

@@ -121,7 +121,7 @@ def chain(edits: Iterable[Edit]) -> str:
 
 
 def apply(
-    edits: Iterable[Edit], name: str, provider: str, responses: Iterable[CapturedResponse]
+    edits: Iterable[Edit], name: str, responses: Iterable[CapturedResponse]
 ) -> tuple[CapturedResponse, ...]:
     """Return the responses of the capture `name` as these edits leave them, made in order.
 
@@ -135,7 +135,7 @@ def apply(
             has = f"{name} has responses 1 to {len(changed)}"
             raise EditError(f"{has}, no response {edit.response}")
         place = edit.response - 1
-        changed[place] = _changed(_Target(name, provider, changed[place]), edit)
+        changed[place] = _changed(_Target(name, changed[place].provider, changed[place]), edit)
     return tuple(changed)
 
 

@@ -34,6 +34,7 @@ class CapturedResponse:
     `dropped` is the size in bytes of an unfinished event at its end, 0 where there is none, and
     `last` that event, where only the blank line after it is missing. `page` is the first line of
     a page of HTML that stands among its events, or behind them, "" where there is none.
+    `provider` is the API that it speaks.
     """
 
     number: int
@@ -45,6 +46,7 @@ class CapturedResponse:
     dropped: int = 0
     last: CapturedEvent | None = None
     page: str = ""
+    provider: str = "unknown"
 
 
 def with_last_event(response: CapturedResponse, compat: Collection[str]) -> CapturedResponse:

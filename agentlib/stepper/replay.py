@@ -45,7 +45,8 @@ class Replay:
         capture = source if isinstance(source, Capture) else Capture.load(source)
         if not 1 <= response <= len(capture.responses):
             raise ValueError(f"expected a response from 1 to {len(capture.responses)}: {response}")
-        provider = capture.provider if capture.provider in PROVIDERS else "responses"
+        provider = capture.responses[response - 1].provider
+        provider = provider if provider in PROVIDERS else "responses"
         self.capture = capture
         self.trace: Trace = build_trace(
             capture.responses[response - 1],
