@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import secrets
 import stat
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -72,6 +72,22 @@ class FileWriter:
             raise ValueError("a file is written between its opening and its end")
         try:
             self._file.write(data)
+        except OSError as error:
+            self.discard()
+            raise self._cannot(error) from error
+
+    def rewrite(self, change: Callable[[bytes], bytes]) -> None:
+        """Replace what was written so far by what `change` makes of it; raises as `write` does."""
+        if self._file is None:
+            raise ValueError("a file is written between its opening and its end")
+        try:
+            self._file.flush()
+            before = self._part.read_bytes()
+            after = change(before)
+            if after != before:
+                self._file.seek(0)
+                self._file.truncate()
+                self._file.write(after)
         except OSError as error:
             self.discard()
             raise self._cannot(error) from error

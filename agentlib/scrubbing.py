@@ -17,6 +17,8 @@ REDACTED = "[redacted]"
 MAX_SHOWN_CHARACTERS = 12
 # What is shorter is a word for a server that asks for no key, as in "EMPTY", and keeps nothing out.
 MIN_KEY_CHARACTERS = 8
+# What an error carries beyond this is no text to be read, but a document: it is not chained.
+MAX_LOOKED_AT_CHARACTERS = 64 * 1024
 # By ASCII alone: other letters may change their number with their case, and shift the places.
 _LOWER = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 # A character as an escape: of JSON (in a JSON text inside another one the backslash is doubled),
@@ -64,6 +66,8 @@ def _unescaped(text: str) -> tuple[str, Sequence[int]]:
 def unless_quoting(error: E, secret: str) -> E | None:
     """Return `error`, to be chained, or None where a traceback of it would show `secret`."""
     texts = "\n".join(text for each in chain(error) for text in _texts(each))
+    if len(texts) > MAX_LOOKED_AT_CHARACTERS:
+        return None
     return error if scrubbed(texts, secret) == texts else None
 
 
@@ -83,8 +87,10 @@ def without_secret(error: E, secret: str) -> E:
 
 
 def _texts(error: BaseException) -> Iterable[str]:
+    # What it carries, such as the body of an answer, is shown by tools that print more than that.
     notes = getattr(error, "__notes__", ())
-    yield from (f"{error}", f"{error!r}", *map(str, notes))
+    carried = (each for each in vars(error).values() if isinstance(each, str | bytes | dict | list))
+    yield from (f"{error}", f"{error!r}", *map(str, notes), *map(str, carried))
 
 
 def chain(error: BaseException) -> list[BaseException]:

@@ -19,6 +19,7 @@ from typing import Any, Self
 
 from agentlib.files import FileWriter
 from agentlib.recordings.exchanges import STREAM_TYPES, read_object, tools_of
+from agentlib.recordings.known import KnownSecrets
 from agentlib.recordings.redaction import Redactor
 from agentlib.recordings.writing import mark
 from agentlib.scrubbing import Scrubber
@@ -32,13 +33,15 @@ class Recorder:
     Call it with each chunk. The file appears under its name when the `with` ends, also after a
     response that failed, and after an interruption: the one that hangs is the one to look at. It
     then says in a comment that it was cut here, so that nobody takes that for the provider's end.
-    One to which nothing came leaves no file. Each of `secrets` is replaced wherever it stands,
-    also across two chunks.
+    One to which nothing came leaves no file. Each of `secrets` (or the one, if it is a text) is
+    replaced wherever it stands: across two chunks at once, and at the end, for which the recording
+    is read once more, where it is written with escapes, percent-encoded, or in fragments.
     """
 
     def __init__(self, path: str | Path, secrets: Iterable[str] = ()) -> None:
         self.path = Path(path)
-        self._scrubber = Scrubber(secrets)
+        self._secrets = (secrets,) if isinstance(secrets, str) else tuple(filter(None, secrets))
+        self._scrubber = Scrubber(self._secrets)
         self._file: FileWriter | None = None
         self._answers = 0
 
@@ -111,6 +114,9 @@ class Recorder:
             # On a line of its own: what came last may have ended inside a line, which a reader
             # then drops with its event, as it does for every cut.
             file.write(CUT_HERE)
+        if self._secrets:
+            known = KnownSecrets(self._secrets)
+            file.rewrite(lambda body: known.body(body, "sse"))
         file.commit()
 
 
