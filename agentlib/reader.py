@@ -55,10 +55,11 @@ class ResponseReader:
         self.events = 0
         self.unread = 0
         self._call_started = False
+        self.compat = frozenset(compat)
         self.notes: list[str] = []
         exposes = catalog.exposes if catalog is not None else None
         takes = catalog.takes if catalog is not None else None
-        options = TranslatorOptions(exposes, native, frozenset(compat), takes)
+        options = TranslatorOptions(exposes, native, self.compat, takes)
         self._translator = make_translator(provider, options, self.notes.append)
         self._report = report
         self._extent = Extent(provider)

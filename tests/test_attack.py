@@ -136,7 +136,7 @@ def test_each_scenario_is_diagnosed_as_the_kind_that_it_names(api):
     expected = {
         "chat": {
             "failed-after-call": ["error-in-the-stream"],
-            "call-after-end": ["against-the-rules"],
+            "call-after-end": ["early-finish-reason"],
         },
         "messages": {
             "failed-after-call": ["error-in-the-stream"],

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import re
 import subprocess
 import sys
 from itertools import count
@@ -19,7 +20,19 @@ from streams import (
     tell,
 )
 from streams import TOOLS as RESPONSES_TOOLS
-from wires import ARGUMENTS, TOOLS, call, chunk, one_call, one_tool, read, rejected, released, text
+from wires import (
+    ARGUMENTS,
+    TOOLS,
+    call,
+    chunk,
+    one_call,
+    one_tool,
+    read,
+    rejected,
+    released,
+    text,
+    usage_chunk,
+)
 
 from agentlib import ResponseReader
 from agentlib.errors import AgentlibError, UnknownFlag
@@ -127,6 +140,13 @@ def empty_text_done(events):
     return events
 
 
+def counted_across_items(events):
+    for event in events:
+        if "content_index" in event:
+            event["content_index"] += 1
+    return events
+
+
 RESPONSES_QUIRKS = {
     "rotate": (rotate, "rotating-ids"),
     "without_item_ids": (without_item_ids, "rotating-ids"),
@@ -139,6 +159,7 @@ RESPONSES_QUIRKS = {
     "spoil_deltas": (spoil_deltas, "corrected-by-done"),
     "keep_last_delta": (keep_last_delta, "corrected-by-done"),
     "empty_text_done": (empty_text_done, "corrected-by-done"),
+    "counted_across_items": (counted_across_items, "content-index-across-items"),
 }
 
 
@@ -163,11 +184,24 @@ def chat_rotating(events):
     return [{**event, "id": f"chat_{n}"} for n, event in enumerate(events)]
 
 
+def chat_in_other_words(events):
+    events[-1]["choices"][0]["finish_reason"] = "tool_use"
+    return events
+
+
+def chat_done_early(events):
+    """A finish reason stands where the call begins, and its arguments come after it."""
+    events[1]["choices"][0]["finish_reason"] = "tool_calls"
+    return events
+
+
 CHAT_QUIRKS = {
     "rotating": (chat_rotating, "rotating-ids"),
     "without_ids": (chat_without_ids, "missing-opening"),
     "calls_without_ids": (chat_calls_without_ids, "call-without-id"),
     "without_reason": (chat_without_reason, "done-without-reason"),
+    "in_other_words": (chat_in_other_words, "other-finish-words"),
+    "done_early": (chat_done_early, "early-finish-reason"),
 }
 
 
@@ -202,9 +236,21 @@ GEMINI_QUIRKS = {
     "unended": (gemini_unended, "unended-call"),
     "unended_beside": (gemini_unended_beside, "unended-call"),
 }
+
+
+def input_in_the_start(events):
+    for event in events:
+        if event["type"] == "content_block_start" and event["content_block"]["type"] == "tool_use":
+            event["content_block"]["input"] = json.loads(ARGUMENTS)
+    kinds = ("input_json_delta",)
+    return [event for event in events if event.get("delta", {}).get("type") not in kinds]
+
+
+MESSAGES_QUIRKS = {"input_in_the_start": (input_in_the_start, "whole-input")}
 QUIRKS = [
     *(("responses", *quirk) for quirk in RESPONSES_QUIRKS.values()),
     *(("chat", *quirk) for quirk in CHAT_QUIRKS.values()),
+    *(("messages", *quirk) for quirk in MESSAGES_QUIRKS.values()),
     *(("gemini", *quirk) for quirk in GEMINI_QUIRKS.values()),
 ]
 quirks = pytest.mark.parametrize(("provider", "spoil", "flag"), QUIRKS)
@@ -213,7 +259,8 @@ quirks = pytest.mark.parametrize(("provider", "spoil", "flag"), QUIRKS)
 def spoiled(provider, spoil, story=TEXT_THEN_CALL):
     if provider == "responses":
         return spoil(tell(story))
-    return spoil(copy.deepcopy(gemini_calls() if provider == "gemini" else one_call()))
+    own = {"chat": one_call, "gemini": gemini_calls, "messages": one_tool}
+    return spoil(copy.deepcopy(own[provider]()))
 
 
 def ask(provider, events, **options):
@@ -236,26 +283,25 @@ def test_the_table_says_everything_of_each_flag():
         assert min(map(len, (flag.does, flag.seen, flag.relaxes, flag.protects))) > 20
         assert flag.checks
         assert set(flag.checks) <= set(CHECK_NAMES)
-        assert flag.filters
+        assert bool(flag.filters) is not flag.of_recordings
         assert set(flag.filters) <= set(PROVIDERS)
 
 
 def test_every_flag_has_a_server_here():
-    assert {flag for _, _, flag in QUIRKS} == set(FLAGS)
+    assert {flag for _, _, flag in QUIRKS} == {n for n, f in FLAGS.items() if not f.of_recordings}
     assert {(provider, flag) for provider, _, flag in QUIRKS} == {
         (provider, name) for name, flag in FLAGS.items() for provider in flag.filters
     }
 
 
 def test_the_flags_of_each_provider():
-    assert flags_for("messages") == ()
+    assert set(flags_for("messages")) == {"whole-input", "missing-last-blank-line"}
     assert set(flags_for("chat")) == {
-        "missing-opening",
-        "rotating-ids",
-        "call-without-id",
-        "done-without-reason",
+        *("missing-opening", "call-without-id", "done-without-reason", "rotating-ids"),
+        *("other-finish-words", "early-finish-reason", "missing-last-blank-line"),
     }
-    assert set(flags_for("gemini")) == {"missing-opening", "unended-call"}
+    of_gemini = {"missing-opening", "unended-call", "missing-last-blank-line"}
+    assert set(flags_for("gemini")) == of_gemini
     assert "rotating-ids" in flags_for("responses")
 
 
@@ -611,9 +657,21 @@ def sse(events, *, done):
     return "".join(f"data: {line}\n\n" for line in lines).encode()
 
 
+def advised(provider, events, *, done=True):
+    """Each flag that is named anywhere in the inspection of a stream, in a note or an advice."""
+    inspection = one_inspection(Capture.from_bytes(sse(events, done=done)), provider)
+    lines = (*inspection.notes, *(each.text for each in inspection.diagnoses))
+    return {flag for line in lines for flag in re.findall(r"--compat ([a-z-]+)", line)}
+
+
 @quirks
 def test_a_rejection_names_the_flag_that_would_have_helped(provider, spoil, flag):
-    capture = Capture.from_bytes(sse(spoiled(provider, spoil), done=True), provider=provider)
+    events = spoiled(provider, spoil)
+    if flag == "done-without-reason":
+        assert not any(advised("chat", events))
+        # It reports what it billed, which a server that was cut does not.
+        events.append(usage_chunk())
+    capture = Capture.from_bytes(sse(events, done=True), provider=provider)
     inspection = one_inspection(capture, provider)
     assert inspection.verdict == "rejected"
     assert inspection.notes == (f"would be released with --compat {flag}",)
@@ -624,7 +682,12 @@ def test_a_rejection_names_the_flag_that_would_have_helped(provider, spoil, flag
 
 def test_a_rejection_names_no_flag_where_none_alone_helps():
     both = rotate(restating_nothing(tell(ONE_CALL)))
-    assert one_inspection(captured("responses", both), "responses").notes == ()
+    inspection = one_inspection(captured("responses", both), "responses")
+    assert inspection.notes == (
+        "would be released with --compat rotating-ids --compat terminal-restates-nothing",
+    )
+    for diagnosed in inspection.diagnoses:
+        assert set(diagnosed.helps) == {"rotating-ids", "terminal-restates-nothing"}
     inspection = one_inspection(captured("responses", both), "responses", compat=["rotating-ids"])
     assert inspection.notes[-1] == "would be released with --compat terminal-restates-nothing"
     cut = tell(ONE_CALL)[:-1]

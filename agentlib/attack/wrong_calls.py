@@ -62,7 +62,7 @@ BATCHES: tuple[Scenario, ...] = (
         "strict_json",
         ALL_OR_NOTHING,
         calls=("whole", "cut"),
-        kind="broken-arguments",
+        kind="cut-arguments",
     ),
     Scenario(
         "second-call-cut-in-last-value",
@@ -71,7 +71,7 @@ BATCHES: tuple[Scenario, ...] = (
         "strict_json",
         ALL_OR_NOTHING,
         calls=("whole", "cut in the last value"),
-        kind="broken-arguments",
+        kind="cut-arguments",
     ),
     Scenario(
         "unknown-tool-beside",

@@ -11,7 +11,7 @@ from agentlib.evidence import Evidence
 from agentlib.failures import ResponseFailure
 from agentlib.gate import Finding
 from agentlib.reader import ResponseReader
-from agentlib.recordings.events import CapturedResponse
+from agentlib.recordings.events import CapturedResponse, with_last_event
 from agentlib.sse import DONE_EVENT
 
 Native = Mapping[str, Any]
@@ -39,7 +39,10 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True)
 class Seen:
-    """One response of a provider, and what came of reading it: `failure` None where released."""
+    """One response of a provider, and what came of reading it: `failure` None where released.
+
+    `helps` are the tolerances each of which alone would have released it.
+    """
 
     provider: str
     response: CapturedResponse
@@ -47,6 +50,7 @@ class Seen:
     findings: tuple[Finding, ...] = ()
     failure: ResponseFailure | None = None
     unread: int = 0
+    helps: frozenset[str] = frozenset()
 
     @property
     def check(self) -> str | None:
@@ -184,7 +188,7 @@ class Seen:
 def read_response(reader: ResponseReader, response: CapturedResponse) -> ResponseFailure | None:
     """Read a response to its end; return why it was refused, or None where it was released."""
     try:
-        for event in response.events:
+        for event in with_last_event(response, reader.compat).events:
             reader.accept(event.data)
         if response.fault is not None:
             reader.fault(response.fault)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-from agentlib.inspection.diagnoses import DIAGNOSES, Diagnosis
+from agentlib.inspection.diagnoses import DIAGNOSES
+from agentlib.inspection.diagnosis import Diagnosis
 from agentlib.providers.compat import FLAGS
 
 INTRODUCTION = """\

@@ -18,7 +18,8 @@ from agentlib.conversation import Catalog, ToolCall, Usage
 from agentlib.errors import AgentlibError, CatalogError, UnknownFlag
 from agentlib.failures import ResponseFailure
 from agentlib.gate import CHECKS, Finding
-from agentlib.inspection.diagnoses import Diagnosed, diagnose_reading
+from agentlib.inspection.diagnoses import diagnose_reading
+from agentlib.inspection.diagnosis import Diagnosed
 from agentlib.inspection.observations import read_response
 from agentlib.jsonvalues import (
     StrictJSONError,
@@ -30,12 +31,12 @@ from agentlib.jsonvalues import (
     thaw,
     visible,
 )
-from agentlib.providers.compat import check_flags, flags_for
+from agentlib.providers.compat import check_flags
 from agentlib.providers.registry import PROVIDERS
 from agentlib.reader import ResponseReader
 from agentlib.recordings.boundaries import Provider, detect_provider
 from agentlib.recordings.capture import Capture, CaptureNotFound
-from agentlib.recordings.events import CapturedResponse
+from agentlib.recordings.events import CapturedResponse, with_last_event
 from agentlib.stepper.frame import GLYPHS, MAX_NAME_CHARACTERS, WORDS
 from agentlib.stepper.html_export import (
     CannotSave,
@@ -138,9 +139,8 @@ def _inspect(
     texts = (text.text for text in assembly.evidence().texts if not text.refusal)
     draft = join_surrogates("".join(texts))
     usage = decision.usage if decision is not None else failure.usage if failure else None
-    notes = list(_notes(reader, response))
-    if decision is None and provider in PROVIDERS:
-        notes += _helpful(provider, response, open_reader, flags)
+    diagnoses = diagnose_reading(provider, response, reader, failure, open_reader, flags)
+    notes = [*_notes(reader, with_last_event(response, flags)), *_helpful(diagnoses)]
     return Inspection(
         file=file,
         response=response.number,
@@ -154,21 +154,16 @@ def _inspect(
         usage=usage,
         notes=tuple(notes),
         findings=assembly.findings(),
-        diagnoses=diagnose_reading(provider, response, reader, failure, flags),
+        diagnoses=diagnoses,
     )
 
 
-def _helpful(
-    provider: str,
-    response: CapturedResponse,
-    open_reader: Callable[..., ResponseReader],
-    flags: frozenset[str],
-) -> Iterator[str]:
-    """Say which one further flag would have released it: found by reading it again with that."""
-    for flag in flags_for(provider):
-        reader = open_reader(compat=flags | {flag})
-        if flag not in flags and read_response(reader, response) is None:
-            yield f"would be released with --compat {flag}"
+def _helpful(diagnoses: Iterable[Diagnosed]) -> Iterator[str]:
+    """Say once more which flags would have released it, by what the diagnoses found."""
+    helps = dict.fromkeys(each.helps for each in diagnoses if each.helps)
+    for flags in helps:
+        named = " ".join(f"--compat {flag}" for flag in flags)
+        yield f"would be released with {named}"
 
 
 def _notes(reader: ResponseReader, response: CapturedResponse) -> Iterator[str]:

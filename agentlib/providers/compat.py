@@ -14,6 +14,7 @@ from typing import NamedTuple
 from agentlib.errors import UnknownFlag
 from agentlib.providers import compat_chat as chat
 from agentlib.providers import compat_gemini as gemini
+from agentlib.providers import compat_messages as messages
 from agentlib.providers import compat_responses as responses
 from agentlib.providers.translator import Filter, Note, Translator
 
@@ -23,7 +24,8 @@ class Flag(NamedTuple):
 
     `does` says what such a server does and `seen` who was seen doing it. `checks` names the
     checks of the gate that see less, `relaxes` says how, and `protects` what still stands.
-    `filters` has the filter for each provider that the flag is for.
+    `filters` has the filter for each provider that the flag is for. One `of_recordings` is for
+    any, and no filter of events: who reads the recording does it.
     """
 
     name: str
@@ -33,6 +35,7 @@ class Flag(NamedTuple):
     relaxes: str
     protects: str
     filters: dict[str, Callable[[Translator, Note], Filter]]
+    of_recordings: bool = False
 
 
 # In the order in which they stand around a translator, the outermost first: what is rebuilt is
@@ -50,6 +53,37 @@ _TABLE = (
         protects="every difference is a note; names, IDs, the number of calls and the status are "
         "still compared, and the corrected arguments pass every check of arguments",
         filters={"responses": responses.CorrectedByDone},
+    ),
+    Flag(
+        name="other-finish-words",
+        does="its finish reason is another API's, or its engine's own",
+        seen="Text Generation Inference and Together (eos, eos_token), gateways in front of "
+        "Anthropic (end_turn, tool_use), Gemini (STOP) or Cohere (COMPLETE)",
+        checks=("completed",),
+        relaxes="a word of a short list stands for stop or tool_calls",
+        protects="a word that is not in the list still completes nothing, nor does one that says "
+        "length, a filter or an error",
+        filters={"chat": chat.OtherFinishWords},
+    ),
+    Flag(
+        name="whole-input",
+        does="the input of a call stands whole in the start of its block",
+        seen="gateways that translate another API's calls into Messages",
+        checks=("lifecycle",),
+        relaxes="the input in the start is taken as the call's one fragment",
+        protects="a fragment after it makes no JSON, and is refused; the block still has to be "
+        "closed, and the message to end with a stop reason that agrees",
+        filters={"messages": messages.WholeInput},
+    ),
+    Flag(
+        name="missing-last-blank-line",
+        does="a recording of it ends without the blank line after its last event",
+        seen="editors, formatters and test tools that strip the end of a text",
+        checks=("completed",),
+        relaxes="the last event is read though the standard drops it",
+        protects="its JSON must be whole, and the response still ends by its own event",
+        filters={},
+        of_recordings=True,
     ),
     Flag(
         name="missing-opening",
@@ -89,6 +123,16 @@ _TABLE = (
         filters={"responses": responses.RotatingIDs, "chat": chat.RotatingIDs},
     ),
     Flag(
+        name="content-index-across-items",
+        does="its content_index is counted on from one item to the next",
+        seen="vLLM where the reasoning comes first, Amazon Bedrock",
+        checks=("texts_equal",),
+        relaxes="the contents of an item are counted from 0, in the order in which they begin",
+        protects="each text is still compared with each of its restatements, and a content out of "
+        "order is still refused",
+        filters={"responses": responses.ContentIndexAcrossItems},
+    ),
+    Flag(
         name="call-without-id",
         does="it sends calls without a call ID",
         seen="Ollama, StepFun's router, gateways in front of Gemini (Chat)",
@@ -97,6 +141,16 @@ _TABLE = (
         protects="a call needs a name to begin; a fragment without index, ID and name belongs "
         "nowhere; a server that uses the prefix itself is refused",
         filters={"responses": responses.CallWithoutID, "chat": chat.CallWithoutID},
+    ),
+    Flag(
+        name="early-finish-reason",
+        does="a finish reason stands on each call or text, and more comes after it",
+        seen="Together, OpenRouter in front of Gemini",
+        checks=("lifecycle", "completed"),
+        relaxes="the finish reason counts only at the end; where more came after it, at [DONE]",
+        protects="a further reason and [DONE] must come where more came after a reason; one among "
+        "them that completes nothing counts before all others",
+        filters={"chat": chat.EarlyFinishReason},
     ),
     Flag(
         name="done-without-reason",
@@ -137,7 +191,7 @@ def check_flags(names: Iterable[str]) -> frozenset[str]:
 
 def flags_for(provider: str) -> tuple[str, ...]:
     """Return the names of the flags that change anything for this provider."""
-    return tuple(flag.name for flag in _TABLE if provider in flag.filters)
+    return tuple(f.name for f in _TABLE if f.of_recordings or provider in f.filters)
 
 
 def tolerant(

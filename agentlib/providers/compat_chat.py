@@ -5,11 +5,82 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from agentlib.jsonvalues import quote
+from agentlib.providers.chat import COMPLETE
 from agentlib.providers.fields import Native
 from agentlib.providers.synthetic import LOCAL_RESPONSE, local_call, made_call, refuse_local
 from agentlib.providers.translator import Filter, Note, Translator
 from agentlib.sse import DONE_EVENT
 from agentlib.vocabulary import Event
+
+# What servers say in place of the reasons of Chat, and what each stands for.
+OTHER_WORDS = {
+    # The word of the engine behind it: Text Generation Inference, Together.
+    **dict.fromkeys(("eos", "eos_token", "stop_token"), "stop"),
+    # Of the API that a gateway translates: Anthropic, Gemini, Cohere.
+    **dict.fromkeys(("stop_sequence", "end_turn", "STOP", "COMPLETE"), "stop"),
+    **dict.fromkeys(("tool_use", "TOOL_CALL"), "tool_calls"),
+}
+
+
+class OtherFinishWords(Filter):
+    """Replaces a finish reason of another API by the one of Chat that it stands for."""
+
+    def translate(self, native: Native) -> tuple[Event, ...]:
+        """Translate the chunk, with a finish reason of Chat."""
+        choice = _only_choice(native)
+        reason = choice.get("finish_reason") if choice is not None else None
+        word = OTHER_WORDS.get(reason) if isinstance(reason, str) else None
+        if choice is None or word is None:
+            return super().translate(native)
+        self.note(f"other-finish-words: finish reason {quote(reason)} stands for {quote(word)}")
+        return super().translate({**native, "choices": [{**choice, "finish_reason": word}]})
+
+
+class EarlyFinishReason(Filter):
+    """Holds a finish reason back until nothing more can come.
+
+    Where more came after one, a further reason and `[DONE]` say that all has come. Of several
+    reasons the one that completes nothing counts, wherever it stands.
+    """
+
+    def __init__(self, inner: Translator, note: Note) -> None:
+        super().__init__(inner, note)
+        self._reasons: list[str] = []
+        self._went_on = False
+        self._open = False  # more came, and no reason after it
+
+    def translate(self, native: Native) -> tuple[Event, ...]:
+        """Translate the chunk without its finish reason; `[DONE]` brings the reason."""
+        if native is DONE_EVENT:
+            return (*self._settled(), *super().translate(native))
+        choice = _only_choice(native)
+        if choice is None:
+            return super().translate(native)
+        reason = choice.get("finish_reason")
+        if self._reasons and (_says_more(choice) or reason):
+            self._went_on, self._open = True, True
+            self.note("early-finish-reason: more came after a finish reason, and [DONE] ends it")
+        if isinstance(reason, str) and reason:
+            self._reasons.append(reason)
+            self._open = False
+            native = {**native, "choices": [{**choice, "finish_reason": None}]}
+        return super().translate(native)
+
+    def finish(self) -> tuple[Event, ...]:
+        """Take the end of the stream: a reason counts after which nothing came."""
+        settled = () if self._went_on else self._settled()
+        return (*settled, *self.inner.finish())
+
+    def _settled(self) -> tuple[Event, ...]:
+        reasons, self._reasons = self._reasons, []
+        if not reasons or self._open:
+            return ()
+        incomplete = [reason for reason in reasons if reason not in COMPLETE]
+        calls = [reason for reason in reasons if reason == "tool_calls"]
+        reason = (*incomplete, *calls, reasons[-1])[0]
+        stop = {"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]}
+        return self.inner.translate(stop)
 
 
 class MissingOpening(Filter):
@@ -109,3 +180,15 @@ class DoneWithoutReason(Filter):
         self.note("done-without-reason: [DONE] came without a finish reason, and stands for one")
         stop = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
         return (*self.inner.translate(stop), *super().translate(native))
+
+
+def _only_choice(native: Native) -> dict[str, Any] | None:
+    choices = native.get("choices")
+    if not isinstance(choices, list) or len(choices) != 1 or not isinstance(choices[0], dict):
+        return None
+    return choices[0]
+
+
+def _says_more(choice: dict[str, Any]) -> bool:
+    delta = choice.get("delta")
+    return isinstance(delta, dict) and any(v for name, v in delta.items() if name != "role")

@@ -47,6 +47,7 @@ _TELL_ITEM = (
 
 
 TERMINAL = "the terminal event"
+_TELL_CONTENT = ("response.content_part.", "response.output_text.", "response.refusal.")
 
 
 class MissingOpening(Filter):
@@ -194,6 +195,29 @@ class CallWithoutID(Filter):
         return item if call_id is None else {**item, "call_id": call_id}
 
 
+class ContentIndexAcrossItems(Filter):
+    """Counts the contents of each item anew, from 0, in the order in which they begin."""
+
+    def __init__(self, inner: Translator, note: Note) -> None:
+        super().__init__(inner, note)
+        self._places: dict[str, dict[int, int]] = {}
+
+    def translate(self, native: Native) -> tuple[Event, ...]:
+        """Translate the event, with the place of its content within its own item."""
+        item, index = native.get("item_id"), native.get("content_index")
+        if type(index) is not int or not isinstance(item, str) or not _of_a_content(native):
+            return super().translate(native)
+        places = self._places.setdefault(item, {})
+        # A content that comes late is out of order, and stays so.
+        if index not in places and index < max(places, default=0):
+            return super().translate(native)
+        place = places.setdefault(index, len(places))
+        if place == index:
+            return super().translate(native)
+        self.note("content-index-across-items: the contents of each item are counted from 0")
+        return super().translate({**native, "content_index": place})
+
+
 class CorrectedByDone(Filter):
     """Replaces what was streamed by what a later authority says, and notes each difference."""
 
@@ -244,6 +268,11 @@ class CorrectedByDone(Filter):
             return None
         self.note(f"corrected-by-done: {quote(key)} by {authority}: {difference(streamed, text)}")
         return streamed
+
+
+def _of_a_content(native: Native) -> bool:
+    kind = native.get("type")
+    return isinstance(kind, str) and kind.startswith(_TELL_CONTENT)
 
 
 def _tells_no_item(native: Native) -> bool:

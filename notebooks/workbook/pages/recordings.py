@@ -6,7 +6,8 @@ from collections.abc import Collection
 from pathlib import Path
 
 from agentlib.fixtures import FixtureNotFound, fixtures
-from agentlib.inspection.diagnoses import Diagnosed, diagnose
+from agentlib.inspection.diagnoses import diagnose
+from agentlib.inspection.diagnosis import Diagnosed
 from agentlib.recordings.capture import Capture
 from agentlib.stepper.replay import captured_catalog
 

@@ -1,7 +1,8 @@
-"""What a detector sees in a Gemini stream: see `detectors`."""
+"""The diagnoses of Gemini alone."""
 
 from __future__ import annotations
 
+from agentlib.inspection.diagnosis import Diagnosis
 from agentlib.inspection.observations import Seen, objects, record
 from agentlib.jsonvalues import quote
 
@@ -19,3 +20,16 @@ def call_goes_on(seen: Seen) -> str | None:
     if not calls or calls[-1].get("willContinue") is not True:
         return None
     return f"its finish reason is STOP, and call {quote(seen.evidence.buffers[-1].name)} goes on"
+
+
+ROWS = (
+    Diagnosis(
+        "call-goes-on",
+        "It says STOP while a call goes on",
+        "Gemini, whose calls come in pieces, and gateways that drop a part without content.",
+        "read it with --compat unended-call and --tools: only a schema shows that it is whole",
+        call_goes_on,
+        flag="unended-call",
+        otherwise="run nothing of it; only with --tools can a schema show that the call is whole",
+    ),
+)
