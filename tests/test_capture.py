@@ -263,8 +263,6 @@ NO_STREAM = {
         json.dumps({"error": "no"}, indent=2).encode(),
         'this is a JSON error body, not a stream of events: "no"',
     ),
-    "a whole response": (lines(RESPONSE), "this is a whole response as one JSON object"),
-    "a whole message": (lines(MESSAGE), "this is a whole response as one JSON object"),
     "a whole completion": (lines(COMPLETION), "this is a whole response as one JSON object"),
     "any object": (
         b'{\n"a": 1\n}',

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from agentlib.jsonvalues import StrictJSONError, loads_unique
+from agentlib.providers.bodies import api_of_body, body_events
 from agentlib.recordings.boundaries import detect_provider
 from agentlib.recordings.exchanges import Exchange
 from agentlib.recordings.sniff import head, is_one_document, parse_document
@@ -34,6 +35,8 @@ _OUTER_REQUEST = ("requestBody", "request_body", "postData")
 _URL = ("url", "uri", "requestUrl", "request_url", "path")
 _METHOD = ("method", "requestMethod", "request_method")
 _KIND = ("mimeType", "contentType", "content_type", "mime_type")
+# Where the events of a body come from.
+WHOLE_BODY = "a whole response, which was not streamed"
 # A whole answer, which has no events.
 _WHOLE = frozenset(("chat.completion", "response", "message"))
 _STREAM_LINE = re.compile(r"\ufeff?(?:data|event|id|retry)?:")
@@ -57,6 +60,11 @@ def _document(source: bytes) -> object:
 
 def _found(document: object) -> Iterator[Exchange]:
     if isinstance(document, Mapping):
+        api = api_of_body(document)
+        if api:
+            events = body_events(api, document)
+            yield Exchange(WHOLE_BODY, body=b"".join(map(_block, events)))
+            return
         exchange = None if _api_of([document]) else _exchange(document, "the recording")
         if exchange is not None:
             yield exchange
