@@ -8,11 +8,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from agentlib.json_array import JSONArrayDecoder
 from agentlib.recordings.exchanges import Part
 from agentlib.recordings.formats import odd_lines, page_in
 from agentlib.recordings.fragments import line_of_event
 from agentlib.recordings.redaction import Redactor
-from agentlib.recordings.sniff import is_one_document, what_it_is
+from agentlib.recordings.sniff import head, is_one_document, what_it_is
 from agentlib.recordings.unpack import line_feeds
 from agentlib.sse import (
     BOM,
@@ -172,9 +173,24 @@ def _read_lines(part: Part) -> Reading:
     # LF or CRLF ends a line, the last one may lack its end; a blank line is none.
     lines = [line for line in part.body.removeprefix(BOM).split(b"\n") if line.strip(_SPACE)]
     reading = Reading(part)
-    if not is_one_document(part.body, lines):
+    if head(part.body).startswith(b"["):
+        _take_array(reading)
+    elif not is_one_document(part.body, lines):
         reading.take(_decoded(line, number) for number, line in enumerate(lines, 1))
     return reading
+
+
+def _take_array(reading: Reading) -> None:
+    # An array that is whole was taken for a recording in JSON: this one was cut, or is none.
+    decoder = JSONArrayDecoder(MAX_EVENT_BYTES)
+    try:
+        reading.take(decoder.feed(reading.part.body))
+    except EventStreamError as error:
+        reading.take(error.events)
+        reading.fault = reading.fault or error.reason
+    closed, reading.dropped = decoder.end()
+    if reading.items and not closed and reading.fault is None:
+        reading.fault = "the array of its events ends before its closing bracket"
 
 
 def _decoded(line: bytes, number: int) -> ServerSentEvent:
