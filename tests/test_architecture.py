@@ -33,6 +33,7 @@ FLOORS = (
     "gate",
     "assembly",
     "sse",
+    "json_array",
     "providers",
     "reader",
     "files",

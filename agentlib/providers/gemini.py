@@ -235,7 +235,8 @@ class GeminiTranslator:
             self._refuse_another(call, native)
             self._turn.sign(part)
         more = read_flag(native, "willContinue")
-        for text in _written(call.arguments, native, more=more):
+        text = _written(call.arguments, native, more=more)
+        if text:
             yield ToolArgsDelta(call.call_id, text)
         if not more:
             self._open = None
@@ -334,8 +335,8 @@ def _parts(candidate: Native) -> list[dict[str, Any]]:
     return list(item_list(content, "parts")) if content.get("parts") is not None else []
 
 
-def _written(text: ArgumentText, native: Native, *, more: bool) -> Iterator[str]:
-    """Yield what one part of a call adds to its argument text."""
+def _written(text: ArgumentText, native: Native, *, more: bool) -> str:
+    """Return what one part of a call adds to its argument text."""
     whole, pieces = native.get("args"), native.get("partialArgs")
     if whole and (more or pieces or text.text):
         raise violation("expected a call's args whole or in partialArgs, saw both")
@@ -348,7 +349,7 @@ def _written(text: ArgumentText, native: Native, *, more: bool) -> Iterator[str]
         added += [text.take(piece) for piece in item_list(native, "partialArgs")]
     if not more:
         added.append(text.end())
-    yield from filter(None, added)
+    return "".join(added)
 
 
 def _sum(left: int | None, right: int | None) -> int | None:
