@@ -64,7 +64,9 @@ class JSONArrayDecoder:
     def _step(self, found: list[ServerSentEvent]) -> bool:
         if self._depth:
             return self._inside(found)
-        if self._state == "before" and self._pending.startswith(BOM):
+        if self._state == "before" and BOM.startswith(self._pending[: len(BOM)]):
+            if len(self._pending) < len(BOM):
+                return False
             del self._pending[: len(BOM)]
         blank = _BLANK.match(self._pending)
         # A copy of the rest for each element would cost the square of their number.
