@@ -181,7 +181,7 @@ def _read_lines(part: Part) -> Reading:
 
 
 def _take_array(reading: Reading) -> None:
-    # An array that is whole was taken for a recording in JSON: this one was cut, or is none.
+    # An array of events that is whole was taken for a recording in JSON: this one was cut.
     decoder = JSONArrayDecoder(MAX_EVENT_BYTES)
     try:
         reading.take(decoder.feed(reading.part.body))
@@ -189,7 +189,9 @@ def _take_array(reading: Reading) -> None:
         reading.take(error.events)
         reading.fault = reading.fault or error.reason
     closed, reading.dropped = decoder.end()
-    if reading.items and not closed and reading.fault is None:
+    if closed and reading.fault is None:
+        reading.items.clear()
+    elif reading.items and reading.fault is None:
         reading.fault = "the array of its events ends before its closing bracket"
 
 
