@@ -13,7 +13,7 @@ from agentlib.recordings.exchanges import Part
 from agentlib.recordings.formats import odd_lines, page_in
 from agentlib.recordings.fragments import line_of_event
 from agentlib.recordings.redaction import Redactor
-from agentlib.recordings.sniff import head, is_one_document, what_it_is
+from agentlib.recordings.sniff import head, is_one_document, parse_document, what_it_is
 from agentlib.recordings.unpack import line_feeds
 from agentlib.sse import (
     BOM,
@@ -173,15 +173,17 @@ def _read_lines(part: Part) -> Reading:
     # LF or CRLF ends a line, the last one may lack its end; a blank line is none.
     lines = [line for line in part.body.removeprefix(BOM).split(b"\n") if line.strip(_SPACE)]
     reading = Reading(part)
-    if head(part.body).startswith(b"["):
+    if is_one_document(part.body, lines):
+        return reading
+    if head(part.body).startswith(b"[") and parse_document(lines[0]) is None:
         _take_array(reading)
-    elif not is_one_document(part.body, lines):
+    else:
         reading.take(_decoded(line, number) for number, line in enumerate(lines, 1))
     return reading
 
 
 def _take_array(reading: Reading) -> None:
-    # An array of events that is whole was taken for a recording in JSON: this one was cut.
+    # One that is whole was taken for a recording in JSON: this one was cut, or is none.
     decoder = JSONArrayDecoder(MAX_EVENT_BYTES)
     try:
         reading.take(decoder.feed(reading.part.body))
@@ -189,9 +191,7 @@ def _take_array(reading: Reading) -> None:
         reading.take(error.events)
         reading.fault = reading.fault or error.reason
     closed, reading.dropped = decoder.end()
-    if closed and reading.fault is None:
-        reading.items.clear()
-    elif reading.items and reading.fault is None:
+    if reading.items and not closed and reading.fault is None:
         reading.fault = "the array of its events ends before its closing bracket"
 
 
