@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from agentlib.decisions.prompt import build_messages as build_messages
     from agentlib.decisions.prompt import build_tool_schemas as build_tool_schemas
     from agentlib.decisions.reading import reply_failure as reply_failure
+    from agentlib.decisions.runner import DecisionRun as DecisionRun
+    from agentlib.decisions.runner import DecisionRunner as DecisionRunner
     from agentlib.decisions.scripted import ScriptedModelClient as ScriptedModelClient
 
 __all__, __getattr__ = lazy_exports(
@@ -50,6 +52,7 @@ __all__, __getattr__ = lazy_exports(
         ".parsing": ("parse_decision",),
         ".prompt": ("build_messages", "build_tool_schemas"),
         ".reading": ("reply_failure",),
+        ".runner": ("DecisionRun", "DecisionRunner"),
         ".scripted": ("ScriptedModelClient",),
     },
 )

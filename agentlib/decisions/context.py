@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from agentlib.conversation import Catalog, ToolSpec
-from agentlib.decisions.model import AskUser, ToolCall
+from agentlib.decisions.model import Action, ToolCall
 from agentlib.errors import CatalogError
 from agentlib.jsonvalues import FrozenObject, dumps, one_line, quote, shorten
 from agentlib.providers.requests import TOOL_NAME
@@ -76,9 +76,9 @@ class DecisionTool:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """An earlier action that was carried out, and what came of it: a result, or an answer."""
+    """An earlier action, and what came of it: a result, an answer, or why it was not accepted."""
 
-    action: ToolCall | AskUser
+    action: Action
     result: str
     thought: str = ""
 

@@ -15,8 +15,8 @@ from agentlib.conversation import (
     system,
     user,
 )
-from agentlib.decisions.context import ASK_USER, DecisionContext, Observation
-from agentlib.decisions.model import AskUser, DecisionRetryNote
+from agentlib.decisions.context import ASK_USER, FINAL_ANSWER, DecisionContext, Observation
+from agentlib.decisions.model import AskUser, DecisionRetryNote, FinalAnswer
 from agentlib.jsonvalues import FrozenObject, dumps
 from agentlib.providers.chat_request import encode_request
 from agentlib.providers.requests import MAX_OUTPUT_TOKENS
@@ -36,12 +36,12 @@ ACTION is one of these:
 NOBODY_THERE = "Nobody can be asked in this run: to ask the user ends it as blocked."
 
 
-def build_messages(context: DecisionContext, *, native_tools: bool = True) -> list[dict[str, Any]]:
+def build_messages(context: DecisionContext, *, native_tools: bool = False) -> list[dict[str, Any]]:
     """Return the request's messages, as plain JSON values.
 
-    With `native_tools` every action is a function call, and the contract of the JSON envelope is
-    left out; else the tools and their schemas stand in the first message. Raises EncodingError for
-    what the API cannot carry, such as an empty task.
+    The protocol is one JSON object, which any server can carry: the tools and their schemas stand
+    in the first message. With `native_tools` every action is a function call, and that contract is
+    left out. Raises EncodingError for what the API cannot carry, such as an empty task.
     """
     return _messages(_history(context, native_tools=native_tools))
 
@@ -115,6 +115,8 @@ def _native(observation: Observation, number: int) -> tuple[Message, ToolResult]
     action = observation.action
     if isinstance(action, AskUser):
         name, arguments = ASK_USER.name, FrozenObject({"question": action.question})
+    elif isinstance(action, FinalAnswer):
+        name, arguments = FINAL_ANSWER.name, FrozenObject({"answer": action.answer})
     else:
         name, arguments = action.name, action.input
     call = ToolCall(f"call_{number}", name, arguments)

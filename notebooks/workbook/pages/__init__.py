@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from workbook.pages.compose import composed as composed
     from workbook.pages.continuations import talk as talk
     from workbook.pages.decision_replies import CONTEXT as CONTEXT
+    from workbook.pages.decision_run import LOOK as LOOK
+    from workbook.pages.decision_run import QUESTION as QUESTION
+    from workbook.pages.decision_run import repairing as repairing
     from workbook.pages.decision_trace import cancel_in_stall as cancel_in_stall
     from workbook.pages.decision_trace import observe as observe
     from workbook.pages.faults_by_check import one_fault_each as one_fault_each
@@ -54,6 +57,7 @@ __all__, __getattr__ = lazy_exports(
         ".compose": ("composed",),
         ".continuations": ("talk",),
         ".decision_replies": ("CONTEXT",),
+        ".decision_run": ("LOOK", "QUESTION", "repairing"),
         ".decision_trace": ("cancel_in_stall", "observe"),
         ".input_rules": ("objection",),
         ".faults_by_check": ("one_fault_each",),
