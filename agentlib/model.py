@@ -11,7 +11,7 @@ import random as _random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import anyio
 import anyio.lowlevel
@@ -19,7 +19,7 @@ import anyio.lowlevel
 from agentlib.assembly import Decision, Limits
 from agentlib.clock import Clock, LoopClock
 from agentlib.conversation import Catalog, Entry
-from agentlib.errors import OpenFailure, Sent
+from agentlib.errors import EncodingError, OpenFailure, Sent
 from agentlib.failures import CloseFailed, IdleTimeout, ObserverFailed, ResponseFailure
 from agentlib.providers.compat import check_flags
 from agentlib.providers.registry import find_provider
@@ -63,6 +63,13 @@ class KnowsSecret(Protocol):
     def scrub(self, failure: ResponseFailure) -> None:
         """Take the key out of the texts of `failure`."""
         ...
+
+
+class Encoding(NamedTuple):
+    """Another way to encode a request than a provider's usual one: what goes in stays the same."""
+
+    provider: str
+    encode: Callable[..., dict[str, Any]]
 
 
 class StreamingModel:
@@ -120,15 +127,19 @@ class StreamingModel:
         tools: Catalog,
         *,
         most_output_tokens: int | None = None,
+        encoding: Encoding | None = None,
     ) -> Decision:
         """Return the decision of one response to `history`, with `tools` exposed.
 
-        The request asks for `most_output_tokens` at most, and never for more than usual. Raises
-        EncodingError where the request cannot carry them, OpenFailure where no stream was
-        acquired, and a ResponseFailure where one was and gave no decision. In every case the
-        stream is closed by then, and nothing was executed.
+        The request asks for `most_output_tokens` at most, and never for more than usual; it is
+        encoded by `encoding`, where there is one. Raises EncodingError where it cannot carry them,
+        OpenFailure where no stream was acquired, and a ResponseFailure where one was and gave no
+        decision. In every case the stream is closed by then, and nothing was executed.
         """
-        request = self.provider.encode(
+        if encoding is not None and encoding.provider != self.provider.name:
+            raise EncodingError(f"{self.provider.title} takes no request of {encoding.provider}")
+        encode = self.provider.encode if encoding is None else encoding.encode
+        request = encode(
             self.model,
             history,
             tools,

@@ -9,16 +9,18 @@ joins one call to its result, in either form of request.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 from agentlib.assembly import Decision
 from agentlib.conversation import Catalog, Entry, ToolResult
 from agentlib.errors import EncodingError, OpenFailure
-from agentlib.model import StreamingModel
-from agentlib.providers.requests import bounded
+from agentlib.model import Encoding
 from agentlib.providers.responses_request import encode_continuation
 from agentlib.providers.synthetic import is_local
+from agentlib.runtime.models import ENCODING, Model, complete, takes
 
+RESPONSES = "responses"
 NOT_FOUND = "previous_response_not_found"
 
 
@@ -30,18 +32,23 @@ class Cursor(NamedTuple):
 
 
 class ContinuingModel:
-    """Asks through a StreamingModel of the Responses API, and continues where it can.
+    """Asks through a model of the Responses API, or routes to such, and continues where it can.
 
     It stores every response at the provider (`store=True`): that is what a continuation is. Only
     a released decision becomes the `cursor`, so a response of which nothing was released, or a
     call in it that was never seen, is never continued from. `fallbacks` counts how often the
     server no longer knew the cursor and the whole history went out instead, before any tool ran.
-    Raises EncodingError where the model's provider has no such thing.
+    An ID that one route stored may be unknown to another, which is the same case. Raises
+    EncodingError where the model's provider has no such thing, or its request cannot be encoded
+    in another way.
     """
 
-    def __init__(self, model: StreamingModel) -> None:
-        if model.provider.name != "responses":
-            raise EncodingError(f"{model.provider.title} has no continuation by response ID")
+    def __init__(self, model: Model) -> None:
+        provider = getattr(model, "provider", None)
+        if provider is not None and provider.name != RESPONSES:
+            raise EncodingError(f"{provider.title} has no continuation by response ID")
+        if not takes(model, ENCODING):
+            raise EncodingError(f"a {type(model).__name__} takes no other encoding of its request")
         self.cursor: Cursor | None = None
         self.fallbacks = 0
         self._model = model
@@ -57,7 +64,7 @@ class ContinuingModel:
 
         It is bounded, and raises, as `StreamingModel.complete` does.
         """
-        most = bounded(most_output_tokens)
+        most = most_output_tokens
         cursor = self.cursor
         if cursor is not None and _continues(history, cursor):
             try:
@@ -70,18 +77,14 @@ class ContinuingModel:
         return await self._ask(history, tools, None, most)
 
     async def _ask(
-        self, history: Sequence[Entry], tools: Catalog, cursor: Cursor | None, most: int
+        self, history: Sequence[Entry], tools: Catalog, cursor: Cursor | None, most: int | None
     ) -> Decision:
-        request = encode_continuation(
-            self._model.model,
-            history,
-            tools,
+        encode = partial(
+            encode_continuation,
             known=len(cursor.known) if cursor is not None else 0,
             response_id=cursor.response_id if cursor is not None else "",
-            max_output_tokens=most,
-            native=self._model.native,
         )
-        decision = await self._model.ask(request, tools)
+        decision = await complete(self._model, history, tools, most, Encoding(RESPONSES, encode))
         known = (*history, decision.message())
         self.cursor = (
             None if is_local(decision.response_id) else Cursor(decision.response_id, known)

@@ -1,4 +1,8 @@
-"""What the runtime asks of a model: one decision, and where it can, within a bound of tokens."""
+"""What the runtime asks of a model: one decision; and what models that wrap others hand on.
+
+A loop, a route and a continuation all ask by `complete` and are asked by it, so that any of them
+may stand around any other.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +12,19 @@ from typing import Any, Protocol
 
 from agentlib.assembly import Decision
 from agentlib.conversation import Catalog, Entry
+from agentlib.errors import EncodingError
+from agentlib.model import Encoding
 
-BOUND = "most_output_tokens"
+BOUND, ENCODING = "most_output_tokens", "encoding"
 
 
 class Model(Protocol):
     """All that the runtime knows of a provider.
 
     Where `complete` also takes the keyword `most_output_tokens`, an int or None, it is given what
-    is left of the budget, and asks the provider for no more. One that wraps another passes it on.
+    is left of the budget, and asks the provider for no more. Where it takes `encoding`, an
+    `agentlib.model.Encoding` or None, its request can be encoded in that way, which a continuation
+    needs. One that wraps another passes both on, by `complete` of this module.
     """
 
     async def complete(self, history: Sequence[Entry], tools: Catalog) -> Decision:
@@ -25,17 +33,28 @@ class Model(Protocol):
 
 
 async def complete(
-    model: Model, history: Sequence[Entry], tools: Catalog, most_output_tokens: int | None
+    model: Model,
+    history: Sequence[Entry],
+    tools: Catalog,
+    most_output_tokens: int | None,
+    encoding: Encoding | None = None,
 ) -> Decision:
-    """Return the decision of `model`, asked for so many output tokens at most where it can be."""
-    bound: Any = {BOUND: most_output_tokens} if takes_bound(model) else {}
-    return await model.complete(history, tools, **bound)
+    """Return the decision of `model`, asked for so many output tokens at most where it can be.
+
+    Raises as the model does, and EncodingError where it cannot be asked in this `encoding`.
+    """
+    options: dict[str, Any] = {BOUND: most_output_tokens} if takes(model, BOUND) else {}
+    if encoding is not None:
+        if not takes(model, ENCODING):
+            raise EncodingError(f"a {type(model).__name__} takes no other encoding of its request")
+        options[ENCODING] = encoding
+    return await model.complete(history, tools, **options)
 
 
-def takes_bound(model: Model) -> bool:
-    """Say whether the model can be asked for a number of output tokens at most."""
+def takes(model: Model, option: str) -> bool:
+    """Say whether the model's `complete` takes this keyword."""
     try:
         parameters = inspect.signature(model.complete).parameters
     except (TypeError, ValueError):
         return False
-    return BOUND in parameters
+    return option in parameters

@@ -10,7 +10,7 @@ acquired.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
@@ -23,6 +23,7 @@ from agentlib.assembly import Decision
 from agentlib.conversation import Catalog, Entry, Usage
 from agentlib.errors import AgentlibError, NotConfigured, OpenFailure
 from agentlib.failures import ResponseFailure
+from agentlib.model import Encoding
 from agentlib.retry import QUOTA_CODES
 from agentlib.runtime.ledger import Ledger, LedgerFailed
 from agentlib.runtime.limits import Prices, billed
@@ -127,17 +128,21 @@ class RoutedModel:
         tools: Catalog,
         *,
         most_output_tokens: int | None = None,
+        encoding: Encoding | None = None,
     ) -> Decision:
         """Return the decision of the first route that can be reached.
 
-        A request asks for `most_output_tokens` at most, and for what its route reserves. Raises
+        A request asks for `most_output_tokens` at most, and for what its route reserves; it is
+        encoded by `encoding`, where there is one. Raises
         the failure of the route that answered, or of the last one: OpenFailure, AccessDenied,
         UnmeteredRoute, BudgetExceeded, LedgerFailed, or a ResponseFailure.
         """
         failure = OpenFailure("there is no route")
         for route in self._routes:
             try:
-                return await self._by(route, history, tools, most_output_tokens)
+                bound = route.bounded(most_output_tokens)
+                asked = partial(complete, route.model, history, tools, bound, encoding)
+                return await self._by(route, asked)
             except OpenFailure as error:
                 if not is_unreachable(error):
                     raise
@@ -157,16 +162,14 @@ class RoutedModel:
         direct = last is not None and last != self._routes[0].name
         return Readiness("degraded" if direct else "ready", last, "ok")
 
-    async def _by(
-        self, route: Route, history: Sequence[Entry], tools: Catalog, most: int | None
-    ) -> Decision:
+    async def _by(self, route: Route, ask: Callable[[], Awaitable[Decision]]) -> Decision:
         if not self._access(self._who, route.name):
             raise AccessDenied(f"{self._who} may not use the route {route.name}")
         if route.prices is None and not self._allow_unmetered:
             raise UnmeteredRoute(f"the route {route.name} has no prices and cannot be metered")
         number = await self._reserve(route)
         try:
-            decision = await complete(route.model, history, tools, route.bounded(most))
+            decision = await ask()
         except OpenFailure as error:
             cost = None if error.may_have_cost else Decimal(0)
             await self._settle(number, f"not opened: {error.reason}", cost, None)

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from workbook.pages.routes import plain_model as plain_model
     from workbook.pages.routes import spend_in_processes as spend_in_processes
     from workbook.pages.routes import spent_elsewhere as spent_elsewhere
+    from workbook.pages.seams import forgotten as forgotten
+    from workbook.pages.seams import repair as repair
     from workbook.pages.simulation import Stage as Stage
     from workbook.pages.simulation import paced as paced
     from workbook.pages.simulation import perform as perform
@@ -74,6 +76,7 @@ __all__, __getattr__ = lazy_exports(
             "spend_in_processes",
             "spent_elsewhere",
         ),
+        ".seams": ("forgotten", "repair"),
         ".simulation": ("Stage", "paced", "perform"),
         ".small_loop": ("RecordedModel", "ScriptedModel", "run", "said", "wants"),
         ".stopping": ("acts_first", "ignores_stops", "stop_process", "stop_reader", "stop_thread"),
