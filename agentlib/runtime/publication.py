@@ -51,6 +51,10 @@ class Publication:
         self._narration = narration
         self._harmless = harmless
 
+    def blank(self) -> Publication:
+        """Return one with the same policies that shows nobody anything: for a run played again."""
+        return Publication(narration=self._narration, harmless=self._harmless)
+
     def observe(self, event: object) -> None:
         """Take an event of the stream: text goes to the draft. Fits a model's `report`."""
         if isinstance(event, TextDelta):

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from agentlib.stepper.replay import Replay as Replay
     from agentlib.stepper.run_frame import RunFrame as RunFrame
     from agentlib.stepper.run_recorder import RunRecorder as RunRecorder
+    from agentlib.stepper.run_widget import RunStepper as RunStepper
     from agentlib.stepper.trace import Trace as Trace
     from agentlib.stepper.widget import Stepper as Stepper
 
@@ -30,6 +31,7 @@ __all__, __getattr__ = lazy_exports(
         ".replay": ("Replay",),
         ".run_frame": ("RunFrame",),
         ".run_recorder": ("RunRecorder",),
+        ".run_widget": ("RunStepper",),
         ".trace": ("Trace",),
         ".widget": ("Stepper",),
     },

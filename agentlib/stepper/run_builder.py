@@ -60,6 +60,8 @@ from agentlib.vocabulary import (
 from agentlib.wording import plural
 
 TOOL_ROWS = 4
+# A second is known to a microsecond: what is beyond differs by how numbers were added.
+DIGITS = 6
 _TEXTS: dict[type, tuple[str, str]] = {
     TextDelta: ("text", "text.delta"),
     RefusalDelta: ("refusal", "refusal.delta"),
@@ -116,7 +118,7 @@ class _Builder:
         notes: Sequence[Note] = self._recorder.notes
         begun = notes[0].at if notes else 0.0
         for self._number, note in enumerate(notes, 1):
-            self._at = note.at - begun
+            self._at = round(note.at - begun, DIGITS)
             self._steps[type(note.what)](note.what)
         for key in tuple(self._open):
             self._close(*key)
@@ -257,7 +259,7 @@ class _Builder:
 
     def _completed(self, what: Completed) -> None:
         del what
-        self._add("completed", "completed", "", "the response is complete, and the checks hold")
+        self._add("completed", "completed", "", "complete, and the checks hold")
 
     def _stopped(self, what: Stopped) -> None:
         self._add("stopped", what.kind, "", f"the provider stopped: {what.reason}")
@@ -328,10 +330,9 @@ class _Builder:
     def _executed(self, what: Executed) -> None:
         self._close("tools", what.execution.call.call_id)
         self._settled(what.execution)
-        did = DID[what.execution.status]
-        change = f"{what.execution.call.name}: {did}{took(what.execution)}"
-        label = f"{what.execution.call.name} ends"
-        self._add("result", label, what.execution.status.replace("_", " "), change)
+        name, status = what.execution.call.name, what.execution.status
+        change = f"{name}: {DID[status]}{took(what.execution)}"
+        self._add("result", f"{name} ends", status.replace("_", " "), change)
 
     def _settled(self, execution: Execution) -> None:
         call = execution.call
@@ -348,11 +349,10 @@ class _Builder:
         self._add("history", label, f"+{new}", change if results else f"{entries} appended")
 
     def _published_is(self, what: Published) -> None:
-        texts = [(text.kind, text.text) for text in what.committed]
+        texts: list[tuple[str, str]] = [(text.kind, text.text) for text in what.committed]
+        texts += [("kept back", text) for text in what.dropped]
         before = len(self._published.spans)
-        new = self._published.become(
-            self._number, [*texts, *(("kept back", text) for text in what.dropped)]
-        )
+        new = self._published.become(self._number, texts)
         kinds = [span.kind for span in self._published.spans[before:]]
         shown = [kind for kind in kinds if kind != "kept back"]
         if shown or not new:

@@ -159,12 +159,13 @@ def left_of(used: Used, limits: RunLimits) -> Iterator[Left]:
     if limits.deadline is not None:
         rest_of_time = max(0.0, limits.deadline - used.seconds)
         words = f"{seconds(rest_of_time)} of {seconds(limits.deadline)}"
-        yield Left("time", words, rest_of_time / limits.deadline if limits.deadline else 0.0)
+        part = round(rest_of_time / limits.deadline, 6) if limits.deadline else 0.0
+        yield Left("time", words, part)
 
 
 def _left(name: str, used: int, limit: int) -> Left:
     rest = max(0, limit - used)
-    return Left(name, f"{rest:,} of {limit:,}", rest / limit if limit else 0.0)
+    return Left(name, f"{rest:,} of {limit:,}", round(rest / limit, 6) if limit else 0.0)
 
 
 def _lines(frame: RunFrame) -> Iterator[str]:

@@ -124,6 +124,7 @@ class RunRecorder:
         self.legs: list[Leg] = []
         self.limits = RunLimits()
         self.host: Host | None = None
+        self.publication = Publication()
         self.terminal = TERMINAL
         self.on_note: Callable[[int], None] | None = None
         self._clock = clock or LoopClock()
@@ -146,9 +147,18 @@ class RunRecorder:
         provider = getattr(model, "provider", None)
         self.terminal = getattr(provider, "terminal", None) or TERMINAL
         self.host, self.limits = host, limits or RunLimits()
+        self.publication = publication or Publication()
         return RecordedRun(
-            self, model, host, self.limits, self._clock, stopwatch, publication, observe
+            self, model, host, self.limits, self._clock, stopwatch, self.publication, observe
         )
+
+    def copy(self) -> RunRecorder:
+        """Return a recorder with all that was recorded so far, which records no further run."""
+        other = RunRecorder(self._clock)
+        other.notes, other.legs = list(self.notes), list(self.legs)
+        other.host, other.limits = self.host, self.limits
+        other.publication, other.terminal = self.publication, self.terminal
+        return other
 
     def now(self) -> float:
         """Return the second of the run's clock."""
@@ -224,10 +234,10 @@ class RecordedRun(Run):
         limits: RunLimits,
         clock: Clock,
         stopwatch: Stopwatch | None,
-        publication: Publication | None,
+        publication: Publication,
         observe: Callable[[LoopEvent], None],
     ) -> None:
-        self.publication = publication or Publication()
+        self.publication = publication
         self._recorder = recorder
         self._told = observe
         self._called = 0.0
@@ -238,7 +248,7 @@ class RecordedRun(Run):
             limits,
             clock=clock,
             stopwatch=stopwatch,
-            publication=self.publication,
+            publication=publication,
             observe=self._record,
         )
 
