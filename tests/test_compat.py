@@ -659,7 +659,10 @@ def sse(events, *, done):
 
 def advised(provider, events, *, done=True):
     """Each flag that is named anywhere in the inspection of a stream, in a note or an advice."""
-    inspection = one_inspection(Capture.from_bytes(sse(events, done=done)), provider)
+    return advised_in(one_inspection(Capture.from_bytes(sse(events, done=done)), provider))
+
+
+def advised_in(inspection):
     lines = (*inspection.notes, *(each.text for each in inspection.diagnoses))
     return {flag for line in lines for flag in re.findall(r"--compat ([a-z-]+)", line)}
 
@@ -747,3 +750,39 @@ def test_inspect_takes_flags_by_name(root, tmp_path):
     assert (told.returncode, told.stdout) == (2, "")
     assert all(name in told.stderr for name in ("'nothing-like-it'", *ALL))
     assert "Traceback" not in told.stderr
+
+
+# --------------------------------------------------------- and no advice releases what was cut
+
+WHOLE = {
+    "responses": lambda: tell(THREE_CALLS),
+    "chat": one_call,
+    "messages": one_tool,
+    "gemini": gemini_calls,
+}
+
+
+@pytest.mark.exhaustive(keep=8)
+@pytest.mark.parametrize("done", [False, True])
+@pytest.mark.parametrize(
+    ("provider", "spoil"), [*((api, None) for api in WHOLE), *((q[0], q[1]) for q in QUIRKS)]
+)
+def test_no_advice_releases_a_call_that_was_cut_and_every_advice_was_tried(provider, spoil, done):
+    """However a stream ends early, with its own [DONE] or without."""
+    whole = WHOLE[provider]()
+    events = spoil(copy.deepcopy(whole)) if spoil is not None else whole
+    events += [usage_chunk()] if provider == "chat" else []
+    tools = RESPONSES_TOOLS if provider == "responses" else TOOLS
+    for length in range(1, len(events) + 1):
+        source = sse(copy.deepcopy(events[:length]), done=done)
+        capture = Capture.from_bytes(source, provider=provider)
+        (inspection,) = inspect_capture(capture, "x.sse", tools)
+        flags = advised_in(inspection)
+        if flags:
+            (read_so,) = inspect_capture(capture, "x.sse", tools, compat=flags)
+            assert read_so.verdict == "released", (length, flags)
+        rows = {flag for each in inspection.diagnoses for flag in each.helps}
+        assert flags == rows
+        # What is whole but for its last events holds every call: the usage, or the end, is left.
+        if length < len(events) - 2:
+            assert not (flags and read_so.calls), (length, flags)

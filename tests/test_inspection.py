@@ -23,8 +23,11 @@ from streams import (
 )
 
 from agentlib.commands import main
+from agentlib.fixtures import fixtures
 from agentlib.gate import CHECK_NAMES, CHECKS
+from agentlib.inspection.report import inspect_capture
 from agentlib.jsonvalues import one_line
+from agentlib.recordings.capture import Capture
 
 KEYS = [
     *("file", "response", "provider", "verdict", "check", "reason", "event"),
@@ -384,6 +387,12 @@ def test_naming_another_api_than_the_events_speak_is_a_usage_error(capsys, files
 
     assert (status, lines) == (2, [])
     assert "good holds events of OpenAI Responses: leave --provider out" in errors
+
+
+def test_a_draft_has_each_text_once():
+    path = fixtures() / "diagnoses" / "content-index-across-items.sse"
+    (inspection,) = inspect_capture(Capture.load(path), "x.sse")
+    assert (inspection.verdict, inspection.text) == ("rejected", "It is fixed.")
 
 
 def test_a_saved_page_says_the_diagnoses_too(capsys, files):

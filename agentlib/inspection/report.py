@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, TextIO, cast
+from typing import Any, Literal, TextIO, TypedDict, cast
 
 from agentlib.conversation import Catalog, ToolCall, Usage
 from agentlib.errors import AgentlibError, CatalogError, UnknownFlag
@@ -125,20 +125,8 @@ def _inspect(
     flags: frozenset[str],
 ) -> Inspection:
     reader = open_reader(compat=flags)
-    failure: ResponseFailure | None = None
-    try:
-        if provider not in PROVIDERS and provider != "unknown":
-            known = ", ".join(row.title for row in PROVIDERS.values())
-            reader.fault(f"this is the {provider} API; what can be read is {known}")
-    except ResponseFailure as error:
-        failure = error
-    else:
-        failure = read_response(reader, response)
-    assembly = reader.assembly
-    decision = assembly.decision
-    texts = (text.text for text in assembly.evidence().texts if not text.refusal)
-    draft = join_surrogates("".join(texts))
-    usage = decision.usage if decision is not None else failure.usage if failure else None
+    failure = _read(provider, response, reader)
+    decision = reader.assembly.decision
     diagnoses = diagnose_reading(provider, response, reader, failure, open_reader, flags)
     notes = [*_notes(reader, with_last_event(response, flags)), *_helpful(diagnoses)]
     return Inspection(
@@ -150,12 +138,38 @@ def _inspect(
         reason=failure.reason if failure is not None else None,
         event=failure.event if failure is not None else None,
         calls=decision.calls if decision is not None else (),
-        text=decision.text if decision is not None else draft,
-        usage=usage,
+        text=decision.text if decision is not None else _draft(provider, reader),
+        usage=decision.usage if decision is not None else failure.usage if failure else None,
         notes=tuple(notes),
-        findings=assembly.findings(),
+        findings=reader.assembly.findings(),
         diagnoses=diagnoses,
     )
+
+
+def _read(
+    provider: str, response: CapturedResponse, reader: ResponseReader
+) -> ResponseFailure | None:
+    if provider in PROVIDERS or provider == "unknown":
+        return read_response(reader, response)
+    known = ", ".join(row.title for row in PROVIDERS.values())
+    try:
+        reader.fault(f"this is the {provider} API; what can be read is {known}")
+    except ResponseFailure as failure:
+        return failure
+    return None
+
+
+def _draft(provider: str, reader: ResponseReader) -> str:
+    """Return the text of a response that was refused, each of its texts once.
+
+    Where a server restates a text at another place of its item than it streamed, both are known.
+    """
+    texts: dict[tuple[str, str], str] = {}
+    for each in reader.assembly.evidence().texts:
+        item = each.part.rpartition("/")[0] if provider == "responses" else each.part
+        if not each.refusal:
+            texts.setdefault((item, each.text), each.text)
+    return join_surrogates("".join(texts.values()))
 
 
 def _helpful(diagnoses: Iterable[Diagnosed]) -> Iterator[str]:
@@ -216,6 +230,7 @@ def run_inspect(
     except (CatalogError, CannotSave, UnknownFlag) as error:
         _complain(error)
         return EXIT_USAGE
+    options: _Options = {"catalog": catalog, "native": native, "compat": compat}
     status = EXIT_RELEASED
     steppers: list[SavedStepper] = []
     for file in files:
@@ -225,21 +240,34 @@ def run_inspect(
             _complain(error)
             status = EXIT_USAGE
             continue
-        found = [*inspect_capture(capture, file, catalog, native=native, compat=compat)]
-        for inspection in found:
-            shown = json.dumps(inspection.row()) if as_json else as_text(inspection)
-            out.write(f"{shown}\n")
-            if inspection.verdict == "rejected":
-                status = max(status, EXIT_REJECTED)
+        found = [*inspect_capture(capture, file, **options)]
+        _write(found, out, as_json=as_json)
+        if any(each.verdict == "rejected" for each in found):
+            status = max(status, EXIT_REJECTED)
         if html is not None:
-            saved = of_capture(file, capture, catalog, native=native, compat=compat)
-            steppers += (
-                replace(stepper, said=tuple(f"diagnosis {each.text}" for each in one.diagnoses))
-                for stepper, one in zip(saved, found, strict=True)
-            )
+            steppers += _steppers(file, capture, found, options)
     if html is not None and steppers:
         save_page(html, ", ".join(map(shown_name, files)), steppers)
     return status
+
+
+class _Options(TypedDict):
+    catalog: Catalog | None
+    native: bool
+    compat: Sequence[str]
+
+
+def _write(found: Iterable[Inspection], out: TextIO, *, as_json: bool) -> None:
+    for inspection in found:
+        shown = json.dumps(inspection.row()) if as_json else as_text(inspection)
+        out.write(f"{shown}\n")
+
+
+def _steppers(
+    file: str, capture: Capture, found: Iterable[Inspection], options: _Options
+) -> Iterator[SavedStepper]:
+    for stepper, one in zip(of_capture(file, capture, **options), found, strict=True):
+        yield replace(stepper, said=tuple(f"diagnosis {each.text}" for each in one.diagnoses))
 
 
 def _complain(error: AgentlibError) -> None:
@@ -311,8 +339,8 @@ def _finding_lines(inspection: Inspection) -> Iterator[str]:
     titles = {check.name: check.title for check in CHECKS}
     for finding in inspection.findings:
         # Why the one that failed did stands in the second line.
-        told = finding.detail and finding.check != inspection.check
-        detail = f": {WORDS[finding.status]}{finding.detail}" if told else ""
+        named = finding.detail and finding.check != inspection.check
+        detail = f": {WORDS[finding.status]}{finding.detail}" if named else ""
         if finding.status != "waiting":
             yield f"{GLYPHS[finding.status]} {titles[finding.check]}{detail}"
     left = sum(finding.status == "waiting" for finding in inspection.findings)
