@@ -247,6 +247,12 @@ def wrong_by_all_ids(events):
     return len({event.get("item_id") for event in events} - {None}) > 1
 
 
+def wrong_by_counts(events):
+    events = [event for event in events if "output_index" in event]
+    ids = {event.get("item_id", event.get("item", {}).get("id")) for event in events}
+    return len(ids) != len({event["output_index"] for event in events})
+
+
 def wrong_by_item_ids(events):
     ids = {}
     for event in events:
@@ -283,7 +289,14 @@ def test_a_right_detector_is_right_however_it_is_written(answer):
 
 @pytest.mark.parametrize(
     "answer",
-    [wrong_by_all_ids, wrong_by_item_ids, wrong_by_items, wrong_by_first_item, wrong_by_never],
+    [
+        wrong_by_all_ids,
+        wrong_by_counts,
+        wrong_by_item_ids,
+        wrong_by_items,
+        wrong_by_first_item,
+        wrong_by_never,
+    ],
 )
 def test_a_wrong_detector_is_caught_and_told_where(answer):
     verdict = exercise("15").check(answer)

@@ -229,13 +229,22 @@ def may_run_as_a_generator(events):
             return
 
 
+def written(value):
+    """A JSON value in one form for each: a float that is a whole number as that number."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, dict):
+        return str(sorted((name, written(inner)) for name, inner in value.items()))
+    return str(list(map(written, value))) if isinstance(value, list) else json.dumps(value)
+
+
 def no_doubles_in_pairs(evidence):
     def same(left, right):
         if isinstance(left, dict) and isinstance(right, dict):
             return left.keys() == right.keys() and all(same(left[k], right[k]) for k in left)
         if isinstance(left, list) and isinstance(right, list):
             return len(left) == len(right) and all(map(same, left, right))
-        return type(left) is type(right) and left == right
+        return isinstance(left, bool) is isinstance(right, bool) and left == right
 
     values = [
         (call, value)
@@ -256,7 +265,7 @@ def no_doubles_by_parsing_again(evidence):
             value = json.loads(call.arguments)
         except ValueError:
             continue
-        key = f"{call.name} {json.dumps(value, sort_keys=True)}"
+        key = f"{call.name} {written(value)}"
         if key in seen:
             return "fail", key
         seen.add(key)
@@ -365,6 +374,80 @@ def tries_a_failed_turn_again(model, history, tools, max_turns):
             return history
         history += map(tools.run, decision.calls)
     return history
+
+
+def tries_a_failed_turn_again_and_stops(model, history, tools, max_turns):
+    history = list(history)
+    for _ in range(max_turns):
+        try:
+            decision = model.complete(history, tools.catalog)
+        except ResponseFailure:
+            continue
+        history.append(decision.message())
+        if not decision.calls:
+            return history
+        history += map(tools.run, decision.calls)
+    raise RuntimeError
+
+
+def writes_into_the_callers_list(model, history, tools, max_turns):
+    for _ in range(max_turns):
+        decision = model.complete(history, tools.catalog)
+        history.append(decision.message())
+        if not decision.calls:
+            return history
+        history += map(tools.run, decision.calls)
+    raise RuntimeError
+
+
+def pending_by_place(events):
+    calls, items, pending = {}, set(), {}
+    for event in events:
+        if "call_id" in event.get("item", {}):
+            items.add(event["item"]["id"])
+            calls[event["output_index"]] = event["item"]["call_id"]
+        if event["type"] == "response.function_call_arguments.delta":
+            if event["item_id"] not in items:
+                raise KeyError(event["item_id"])
+            call_id = calls[event["output_index"]]
+            pending[call_id] = pending.get(call_id, "") + event["delta"]
+    return pending
+
+
+def may_run_what_was_done_before(events):
+    done = []
+    for event in events:
+        if event["type"] in {"response.failed", "response.incomplete", "error"}:
+            return []
+        if event["type"] == "response.output_item.done" and "call_id" in event["item"]:
+            done.append(event["item"]["call_id"])
+        if event["type"] == "response.completed":
+            body = event["response"]
+            return done if body["status"] == "completed" and not body["error"] else []
+    return []
+
+
+def no_doubles_up_to_what_does_not_parse(evidence):
+    seen = []
+    for call, value in zip(evidence.calls, evidence.arguments, strict=True):
+        if isinstance(value, Exception):
+            break
+        key = (call.name, written(value))
+        if key in seen:
+            return "fail", "twice"
+        seen.append(key)
+    return "pass", ""
+
+
+def no_doubles_by_how_numbers_are_written(evidence):
+    seen = []
+    for call, value in zip(evidence.calls, evidence.arguments, strict=True):
+        if not isinstance(value, Exception):
+            key = (call.name, json.dumps(value, sort_keys=True))
+            if key in seen:
+                return "fail", "twice"
+            seen.append(key)
+    return "pass", ""
 
 
 def pending_by_position(events):
@@ -499,21 +582,27 @@ WRONG = {
         results_come_first: ("interleaved, max_turns=2", "refused with status 400"),
         runs_the_first_call_only: ("interleaved, max_turns=2", "refused with status 400"),
         takes_a_failure_for_the_end: ("disconnect, max_turns=10", "as if the run were over"),
+        tries_a_failed_turn_again_and_stops: ("disconnect, max_turns=10", "is asked again"),
+        writes_into_the_callers_list: ("text_only, max_turns=1", "own list is changed"),
         tries_a_failed_turn_again: ("endless, max_turns=3", "as if the run were over"),
     },
     "02": {
         pending_by_position: ("interleaved, event 5:", "whose item its item_id names"),
+        pending_by_place: ("no places, event", "Every event so far is in order"),
         pending_that_forgives: ("a fragment of fc_7, event 13:", "which was never added"),
         pending_by_either_name: ("crossed IDs, event 6:", "whose item its item_id names"),
     },
     "03": {
         may_run_when_all_are_done: ("success_3_test, event 5:", "one string is whole"),
+        may_run_what_was_done_before: ("an item left out at the end, event 18:", "is not among it"),
         may_run_at_any_end: ("incomplete, event 15:", "The response is incomplete"),
         may_run_without_asking_the_body: ("status_disagrees, event 8:", "its body does not"),
         may_run_what_comes_after: ("after_completed, event 11:", "first terminal event"),
     },
     "04": {
         no_doubles_by_text: ("another order, event", "the objects are equal"),
+        no_doubles_up_to_what_does_not_parse: ("two after a malformed call, event", "for itself"),
+        no_doubles_by_how_numbers_are_written: ("1 and 1.0, event", "one number"),
         no_doubles_by_equality: ("one and true, event", "1 == True"),
         no_doubles_that_raises: ("a malformed call, event", "A check never raises"),
         no_doubles_side_by_side: ("first and third, event", "do not stand side by side"),

@@ -15,8 +15,8 @@ def settle_in_a_loop(history, message, outputs):
     entries = list(history)
     entries.append(message)
     for call in message.calls:
-        text = next((text for call_id, text in outputs if call_id == call.call_id), "")
-        entries.append(ToolResult(call.call_id, text or "interrupted"))
+        text = next((text for call_id, text in outputs if call_id == call.call_id), None)
+        entries.append(ToolResult(call.call_id, "interrupted" if text is None else text))
     return tuple(entries)
 
 
@@ -49,6 +49,23 @@ def settle_with_nothing(history, message, outputs):
     return [*history, message, *results]
 
 
+def settle_by_their_ids(history, message, outputs):
+    results = settle_in_a_loop(history, message, outputs)[len(history) + 1 :]
+    return [*history, message, *sorted(results, key=lambda result: result.call_id)]
+
+
+def settle_with_an_empty_output_as_none(history, message, outputs):
+    known = dict(outputs)
+    results = [ToolResult(c.call_id, known.get(c.call_id) or "unknown") for c in message.calls]
+    return [*history, message, *results]
+
+
+def settle_as_if_executed(history, message, outputs):
+    known = dict(outputs)
+    results = [ToolResult(c.call_id, known.get(c.call_id, "executed")) for c in message.calls]
+    return [*history, message, *results]
+
+
 def settle_without_the_message(history, message, outputs):
     return settle_in_a_loop(history, message, outputs)[len(history) + 1 :]
 
@@ -78,6 +95,15 @@ def fits_below_the_limit(rows, amount, limit):
     return fits_in_a_loop(rows, amount, limit - Decimal("0.001"))
 
 
+def fits_by_the_gateway_alone(rows, amount, limit):
+    return fits_in_a_loop([row for row in rows if row.route == "gateway"], amount, limit)
+
+
+def fits_with_at_most_what_was_reserved(rows, amount, limit):
+    counted = (row.reserved if row.cost is None else min(row.cost, row.reserved) for row in rows)
+    return sum(counted) + amount <= limit
+
+
 def fits_whatever_was_spent(_rows, amount, limit):
     return amount <= limit
 
@@ -90,12 +116,17 @@ WRONG = {
         settle_what_is_there: ("the last one interrupted", "status 400"),
         settle_with_nothing: ("the last one interrupted", "status 400"),
         settle_without_the_message: ("one call", "the message follows it"),
+        settle_by_their_ids: ("not by their IDs", "in the order of the calls"),
+        settle_with_an_empty_output_as_none: ("an empty output", "is an output"),
+        settle_as_if_executed: ("the last one interrupted", "what nobody has seen"),
     },
     "13": {
         fits_with_unknown_as_zero: ("a cut stream", "Unknown is not zero"),
         fits_with_zero_as_unknown: ("a refused opening", "A cost of zero is known"),
         fits_with_what_is_settled: ("another process", "still under way"),
         fits_below_the_limit: ("paid attempts", "within the limit"),
+        fits_by_the_gateway_alone: ("another route", "whichever route it went"),
+        fits_with_at_most_what_was_reserved: ("dearer than reserved", "what was paid counts"),
         fits_whatever_was_spent: ("paid attempts", "more could be spent"),
     },
 }
@@ -126,7 +157,7 @@ def judge_from_the_end(executions):
         if each.call.name == "edit":
             return False
         if each.call.name == "test":
-            good = each.output.startswith("the tests pass") and "edit" not in each.beside
+            good = each.output == "the tests pass" and "edit" not in each.beside
             return each.status == "executed" and good
     return False
 
@@ -138,7 +169,8 @@ def judge_by_position(executions):
     if not tests or max(edits, default=-1) > tests[-1]:
         return False
     last = acted[tests[-1]]
-    return (last.status, last.output, last.beside) == ("executed", "the tests pass", frozenset())
+    alone = "edit" not in last.beside
+    return alone and (last.status, last.output) == ("executed", "the tests pass")
 
 
 def judge_by_name(executions):
@@ -155,6 +187,30 @@ def judge_once(executions):
 
 def judge_whatever_stood_beside(executions):
     return judge_from_the_end([replace(each, beside=frozenset()) for each in executions])
+
+
+def judge_alone(executions):
+    return judge_from_the_end(
+        [replace(each, status="unknown") if each.beside else each for each in executions]
+    )
+
+
+def judge_by_words_inside(executions):
+    return judge_from_the_end(
+        [
+            replace(each, output="the tests pass") if "the tests pass" in each.output else each
+            for each in executions
+        ]
+    )
+
+
+def judge_what_was_shown_as_done(executions):
+    return judge_from_the_end(
+        [
+            replace(each, status="executed") if each.status == "shown" else each
+            for each in executions
+        ]
+    )
 
 
 def judge_but_for_edits_with_a_result(executions):
@@ -174,6 +230,9 @@ def test_a_right_judge_of_a_claim_is_right_however_it_is_written(answer):
         (judge_once, "an edit after the test"),
         (judge_but_for_edits_with_a_result, "passed, then interrupted"),
         (judge_whatever_stood_beside, "an edit at the same time"),
+        (judge_alone, "read at the same time"),
+        (judge_by_words_inside, "words inside of others"),
+        (judge_what_was_shown_as_done, "an edit shown"),
         (lambda _executions: False, "a passing test"),
     ],
 )
@@ -257,6 +316,11 @@ def claim_after_looking(journal, run, call_id, execute):
     return output
 
 
+def run_and_call_the_unknown_executed(journal, run, call_id, execute):
+    known = run_once_looks_first(journal, run, call_id, execute)
+    return "it was executed before" if "unknown" in known else known
+
+
 @pytest.mark.parametrize("answer", [run_once_with_try, run_once_looks_first])
 def test_a_right_executor_is_right_however_it_is_written(answer):
     assert_right("11", answer)
@@ -269,6 +333,7 @@ def test_a_right_executor_is_right_however_it_is_written(answer):
         (run_and_claim_after, "resumed after a cancellation"),
         (claim_after_looking, "two processes"),
         (run_and_take_an_empty_text_for_none, "a silent tool"),
+        (run_and_call_the_unknown_executed, "resumed after a cancellation"),
         (run_and_record_the_interruption, "a cancellation"),
         (run_and_swallow_the_interruption, "a cancellation"),
     ],
@@ -277,3 +342,63 @@ def test_a_wrong_executor_is_told_what_it_ran(answer, stream):
     verdict = exercise("11").check(answer)
     assert not verdict.passed
     assert verdict.where.startswith(f"{stream}, ")
+
+
+# --------------------------------------------------------------- 14, a secret that is cut
+
+
+def redact_by_holding_back(chunks, secret):
+    held = b""
+    for chunk in chunks:
+        held = (held + chunk).replace(secret, b"[redacted]")
+        while held and not secret.startswith(held):
+            yield held[:1]
+            held = held[1:]
+    yield held
+
+
+def redact_when_all_is_there(chunks, secret):
+    return [b"".join(chunks).replace(secret, b"[redacted]")]
+
+
+def redact_each_chunk(chunks, secret):
+    return (chunk.replace(secret, b"[redacted]") for chunk in chunks)
+
+
+def redact_by_a_counter(chunks, secret):
+    held = b""
+    for byte in (bytes([byte]) for chunk in chunks for byte in chunk):
+        held += byte
+        if held == secret:
+            yield b"[redacted]"
+            held = b""
+        elif not secret.startswith(held):
+            yield held
+            held = b""
+    yield held
+
+
+def redact_and_lose_the_end(chunks, secret):
+    held = b""
+    for chunk in chunks:
+        held = (held + chunk).replace(secret, b"[redacted]")
+        while held and not secret.startswith(held):
+            yield held[:1]
+            held = held[1:]
+
+
+def test_a_right_redaction_is_right():
+    assert_right("14", redact_by_holding_back)
+
+
+@pytest.mark.parametrize(
+    ("answer", "stream", "why"),
+    [
+        (redact_when_all_is_there, "no secret", "recorded nothing of a stream"),
+        (redact_each_chunk, "a secret, cut", "stands whole in the file"),
+        (redact_by_a_counter, "a secret that begins again, cut", "stands whole in the file"),
+        (redact_and_lose_the_end, "cut at the end", "is kept, byte for byte"),
+    ],
+)
+def test_a_wrong_redaction_is_caught(answer, stream, why):
+    assert_caught("14", answer, stream, why)

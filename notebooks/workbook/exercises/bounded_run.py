@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from agentlib.assembly import Decision
 from agentlib.conversation import Catalog, Entry, check_history, user
 from agentlib.errors import EncodingError
+from agentlib.failures import ResponseFailure
 from agentlib.fixtures import capture
 from agentlib.recordings.capture import Capture
 from agentlib.wording import plural
@@ -29,6 +30,7 @@ class _Watched:
         self.model = model
         self.max_turns = max_turns
         self.asked = 0
+        self.failed = 0
         self.answered = 0
         self.wrong: Wrong | None = None
 
@@ -39,6 +41,12 @@ class _Watched:
                 f"The model gave its answer in turn {self.answered}, without a call, and is asked "
                 "again. An answer is the end of a run.",
                 f"no turn after turn {self.answered}",
+            )
+        if self.failed:
+            self._note(
+                f"Turn {self.failed} failed after its stream was open, and the model is asked "
+                "again. What it had begun is unknown, and a second answer may do it twice.",
+                f"no turn after turn {self.failed}, and its failure passed on",
             )
         if self.asked > self.max_turns:
             self._note(
@@ -57,7 +65,11 @@ class _Watched:
                 f"The request of turn {self.asked} would be refused with status 400: {error}.",
                 "the message of each decision, then one result for each of its calls, in order",
             )
-        decision = self.model.complete(history, tools)
+        try:
+            decision = self.model.complete(history, tools)
+        except ResponseFailure:
+            self.failed = self.asked
+            raise
         if not decision.calls:
             self.answered = self.asked
         return decision
@@ -89,11 +101,18 @@ class _Case:
     def prepare(self) -> tuple[object, ...]:
         self.watched = _Watched(self.model(), self.max_turns)
         self.project = Project()
-        return self.watched, [REQUEST], self.project, self.max_turns
+        self.history: list[Entry] = [REQUEST]
+        return self.watched, self.history, self.project, self.max_turns
 
     def judge(self, outcome: Outcome) -> Wrong | None:
         if self.watched.wrong is not None:
             return self.watched.wrong
+        if self.history != [REQUEST]:
+            return Wrong(
+                "The caller's own list is changed. A caller that asks again, after a failure or "
+                "for another run, then sends what this run left in it.",
+                "a history of its own, which begins with the caller's",
+            )
         if not self.answers:
             return self._judge_refusal(outcome)
         expected = run(self.model(), [REQUEST], Project())

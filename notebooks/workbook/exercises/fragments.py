@@ -87,6 +87,15 @@ def _judge_pending(
     return Wrong("Each fragment belongs to the call whose item its item_id names.", shown)
 
 
+def _without_places(stream: Capture) -> Capture:
+    """Return the stream as a server sends it that gives a fragment its item ID alone."""
+    natives = _natives(stream, len(stream.events))
+    for native in natives:
+        if native["type"] == DELTA:
+            del native["output_index"]
+    return Capture.from_events(natives, "no places", "responses")
+
+
 def _trials() -> Iterator[Trial]:
     edit, two = capture("success_2_edit"), capture("interleaved")
     # Call IDs that look like the other call's item ID: only the table tells them apart.
@@ -95,9 +104,10 @@ def _trials() -> Iterator[Trial]:
     crossed = Capture.from_events(crossed.events, "crossed IDs", "responses")
     named = (capture("text_only"), edit, two, capture("disconnect_mid_arguments"))
     three = composed("three calls", ("list", "{}"), ("read", '{"path": "a"}'), ("test", "{}"))
-    for stream in (*named, three, crossed):
+    unplaced = _without_places(two)
+    for stream in (*named, three, crossed, unplaced):
         for count in range(len(stream.events) + 1):
-            yield _trial(stream, count, hostile=stream is crossed)
+            yield _trial(stream, count, hostile=stream in (crossed, unplaced))
     for wrong in ("fc_7", "call_edit_1"):
         lost = edit.replace('"item_id":"fc_2"', f'"item_id":"{wrong}"', event=13)
         lost = Capture.from_events(lost.events, f"a fragment of {wrong}", "responses")

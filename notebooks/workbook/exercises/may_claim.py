@@ -12,7 +12,7 @@ from workbook.pages.small_loop import wants
 GREEN = "the tests pass"
 RED = "the tests fail (exit status 1)"
 MAY_HAVE_ACTED: tuple[Status, ...] = ("unknown", "timed_out", "failed")
-DID_NOTHING: tuple[Status, ...] = ("denied", "not_executed")
+DID_NOTHING: tuple[Status, ...] = ("denied", "not_executed", "shown")
 
 NOTHING = "Nothing was executed: there is no evidence."
 PLAIN = "The tests ran, they passed, and nothing happened after that."
@@ -24,6 +24,8 @@ LOST = "The latest test run left no result. It may have failed."
 NOTHING_DONE = "This edit did not happen, so it changed nothing."
 WORDS = "The words stand in the output of another tool: a file says them, no test run."
 AT_ONCE = "The tests began while the edit had not ended: they may have seen the old code."
+HARMLESS = "A reader that ran at the same time changes nothing: the tests saw this code."
+OTHERWISE = "The words stand inside of the output, and the output says something else."
 REPAIRED = "The edit ended, and then the tests passed."
 
 
@@ -73,6 +75,11 @@ def _trials() -> Iterator[Trial]:
         yield _trial(f"an edit {status}", (passed, never), True, NOTHING_DONE)
     beside = _ended("test", GREEN, beside=("edit",))
     yield _trial("an edit at the same time", (edited, beside), False, AT_ONCE, hostile=True)
+    reading = _ended("test", GREEN, beside=("read", "list"))
+    yield _trial("read at the same time", (edited, reading), True, HARMLESS)
+    for text in ("it is not so that the tests pass", "the tests pass or fail: no test was found"):
+        said = _ended("test", text)
+        yield _trial("words inside of others", (edited, said), False, OTHERWISE, hostile=True)
     late = (_ended("edit", "edited"), beside, passed)
     yield _trial("tested once more", late, True, REPAIRED)
 
@@ -87,7 +94,7 @@ HINTS = (
         "of any other status may have acted, also without a result."
     ),
     (
-        'A test run counts if it is "executed", says that the tests pass, and has no "edit" '
+        'A test run counts if it is "executed", its output is "the tests pass", and has no "edit" '
         "in its `beside`."
     ),
 )

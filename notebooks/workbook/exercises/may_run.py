@@ -39,6 +39,8 @@ def _released(natives: list[dict[str, Any]]) -> list[str]:
 def _why_nothing(natives: list[dict[str, Any]]) -> str:
     end = _end(natives)
     if end is not None and end["type"] == "response.completed":
+        if not end["response"]["output"]:
+            return "The end restates what the response holds, and this call is not among it."
         if not _agrees(end):
             return "The event says completed and its body does not: both must."
         return "Reading stops at the first terminal event; what follows is no part of the response."
@@ -92,9 +94,16 @@ def _damaged() -> Iterator[Capture]:
     yield Capture.from_events(alias.events, "another API's word", "responses")
     wrong = edit.replace('"completed","error":null', '"completed","error":{"code":"x"}', event=18)
     yield Capture.from_events(wrong.events, "completed with an error", "responses")
+    yield _ended_without("an item left out at the end", edit)
     for name, stopped in (("failed", failed), ("incomplete", incomplete)):
         glued = [*(event.data for event in stopped.events), whole[-1].data]
         yield Capture.from_events(glued, f"{name}, then completed", "responses")
+
+
+def _ended_without(name: str, stream: Capture) -> Capture:
+    natives = [deepcopy(event.data) for event in stream.events]
+    natives[-1]["response"]["output"] = []
+    return Capture.from_events(natives, name, "responses")
 
 
 def _trials() -> Iterator[Trial]:

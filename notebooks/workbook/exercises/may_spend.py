@@ -24,9 +24,13 @@ RUNNING = (
 FREE = "A cost of zero is known: this opening acquired nothing, and its reservation is free again."
 
 
-def _row(number: int, cost: float | None, outcome: str | None) -> Row:
+ELSEWHERE = "The money is one, whichever route it went: a row of the direct route counts as well."
+DEARER = "This attempt cost more than was reserved for it: what was paid counts."
+
+
+def _row(number: int, cost: float | None, outcome: str | None, route: str = "gateway") -> Row:
     paid = None if cost is None else exact(cost)
-    return Row(number, "ann", "gateway", "example-model", Decimal("0.5"), paid, outcome, Usage())
+    return Row(number, "ann", route, "example-model", Decimal("0.5"), paid, outcome, Usage())
 
 
 def _paid(number: int, cost: float) -> Row:
@@ -72,6 +76,11 @@ def _trials() -> Iterator[Trial]:
     yield _trial("a cut stream", (_cut(1),), 0.5, 1.0, True, FITS)
     yield _trial("another process", (_running(1), _running(2)), 0.5, 1.0, False, RUNNING)
     yield _trial("another process", (_running(1), _refused(2)), 0.5, 1.0, True, FREE)
+    direct = (_row(1, 0.5, "released", "direct"), _row(2, None, None, "direct"))
+    yield _trial("another route", direct, 0.5, 1.25, False, ELSEWHERE)
+    yield _trial("another route", direct, 0.25, 1.25, True, FITS)
+    yield _trial("dearer than reserved", (_paid(1, 0.75),), 0.5, 1.0, False, DEARER)
+    yield _trial("dearer than reserved", (_paid(1, 0.75),), 0.25, 1.0, True, FITS)
     every = (_paid(1, 0.25), _cut(2), _running(3), _refused(4))
     yield _trial("all kinds", every, 0.5, 1.5, False, UNKNOWN)
     yield _trial("all kinds", every, 0.5, 1.75, True, FITS)

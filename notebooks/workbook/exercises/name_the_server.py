@@ -35,6 +35,15 @@ def _at_done_only(events: Events) -> Events:
     return events
 
 
+def _swapped(events: Events) -> Events:
+    """Let two items change their IDs with each other: as many IDs as items, and none that stays."""
+    changed = {"fc_1": "fc_2", "fc_2": "fc_1"}
+    for event in events:
+        if event["type"] == "response.function_call_arguments.delta":
+            event["item_id"] = changed[event["item_id"]]
+    return events
+
+
 def _in_deltas_only(events: Events) -> Events:
     for event in events:
         if event.get("output_index") == 0 and "item_id" in event:
@@ -42,10 +51,11 @@ def _in_deltas_only(events: Events) -> Events:
     return events
 
 
-_HARM: dict[str, Callable[[Events], Events]] = {
+_MUTATIONS: dict[str, Callable[[Events], Events]] = {
     "interleaved, the second item changes": _of_second_item,
     "interleaved, its item's done changes": _at_done_only,
     "interleaved, its deltas have another": _in_deltas_only,
+    "interleaved, two items swap their IDs": _swapped,
 }
 
 
@@ -79,8 +89,8 @@ def _trials() -> Iterator[Trial]:
     rotating = Capture.load(fixtures() / "diagnoses" / "rotating-item-ids.sse")
     for stream in (rotating, Capture.load(recording("curl.sse"))):
         yield _trial(stream.name, _events(stream), stream, rotates=True)
-    for name, harm in _HARM.items():
-        events = harm(_events(capture("interleaved")))
+    for name, mutate in _MUTATIONS.items():
+        events = mutate(_events(capture("interleaved")))
         yield _trial(name, events, Capture.from_events(events, "interleaved"), rotates=True)
 
 

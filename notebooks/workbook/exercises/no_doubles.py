@@ -112,6 +112,18 @@ def _written_differently(same: str, turned: str) -> Iterator[Trial]:
         "The second call is malformed: another check of the table says so, not this one.",
         hostile=True,
     )
+    yield _trial(
+        composed("two after a malformed call", ("edit", '{"pa'), ("edit", same), ("edit", same)),
+        "fail",
+        "Behind the malformed call two ask for the same edit: each check stands for itself.",
+        hostile=True,
+    )
+    yield _trial(
+        composed("1 and 1.0", ("read", '{"path": 1}'), ("read", '{"path": 1.0}')),
+        "fail",
+        "In JSON, 1 and 1.0 are one number, written in two ways: the tool is given the same.",
+        hostile=True,
+    )
 
 
 HINTS = (
@@ -122,7 +134,8 @@ HINTS = (
     ),
     (
         "Two objects are the same if they are written the same way: "
-        "`json.dumps(value, sort_keys=True)` is such a way. It keeps 1 and true apart, too."
+        "`json.dumps(value, sort_keys=True)` is such a way. It keeps 1 and true apart, too. "
+        "1 and 1.0 are one number: turn each float that `is_integer()` into an int before."
     ),
     "Keep a set of the pairs (name, written arguments) that you have seen.",
 )

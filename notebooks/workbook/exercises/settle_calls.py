@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
@@ -28,6 +29,20 @@ UNDER_ITS_ID = (
     "model that one file is the other."
 )
 IN_ORDER = "The results stand in the order of the calls, not in that of their ends."
+EMPTY = "An empty output is an output: the tool ran, and had nothing to print."
+HONEST = (
+    "Nobody knows what came of the interrupted call. A result that says that it was executed "
+    "tells the model what nobody has seen."
+)
+# Words for an end that was seen, unless something in the text takes them back.
+_CLAIMS = re.compile(
+    r"\b(executed|ran|run|done|ok|success\w*|succeeded|completed|finished)\b", re.IGNORECASE
+)
+_DOUBTS = re.compile(
+    r"\b(not|no|never|nothing|nobody|without|un\w+|may|might|maybe|perhaps|interrupted|lost"
+    r"|cancel\w*|missing|aborted|stopped|failed)\b|n't\b",
+    re.IGNORECASE,
+)
 NEVER_WITHOUT = (
     "A call was interrupted and left no output. Without a result of it every provider answers "
     "the next request with status 400."
@@ -53,12 +68,18 @@ def _judge(
         for call, result in zip(message.calls, results, strict=True)
     )
     if fits:
-        return None
+        claimed = [each for each in results if each.call_id not in outputs and claims(each.output)]
+        return Wrong(HONEST, expected, f"returned {dumps(claimed[0].output)}") if claimed else None
     told = [
         f"{each.call_id}: {dumps(each.output)}" if isinstance(each, ToolResult) else repr(each)
         for each in results
     ]
     return Wrong(why, expected, f"after the message, returned {listed(told)}")
+
+
+def claims(output: str) -> bool:
+    """Say whether a text for a call without an output says that it was executed."""
+    return bool(_CLAIMS.search(output)) and not _DOUBTS.search(output)
 
 
 def _is_result(seen: Any, call: ToolCall, outputs: dict[str, str]) -> bool:
@@ -98,6 +119,8 @@ def _trials() -> Iterator[Trial]:
     yield _trial("the last one interrupted", [READ, TEST], [a], NEVER_WITHOUT, hostile=True)
     yield _trial("the first one interrupted", [READ, LIST], [b], NEVER_WITHOUT, hostile=True)
     yield _trial("all interrupted", [READ, LIST, TEST], [], NEVER_WITHOUT, hostile=True)
+    yield _trial("not by their IDs", [LIST, READ], [a, b], IN_ORDER, hostile=True)
+    yield _trial("an empty output", [READ, LIST], [a, ("call_b", "")], EMPTY, hostile=True)
     late = ("call_0", "test_calculator.py")
     yield _trial("a late output", [READ, LIST], [late, b, a], LATE, hostile=True)
     yield _trial("a late output alone", [READ], [late], LATE, hostile=True)

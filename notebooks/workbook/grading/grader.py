@@ -64,7 +64,8 @@ class Trial:
     `stream` and `place` name it, for example "disconnect" and "event 7". `prepare` makes the
     arguments anew for each run, so that a function that changes them harms nobody. `judge`
     returns None where the outcome is right. `hostile` says whether the stream is one that must
-    not be believed. `capture` and `event` are what a reader can look at.
+    not be believed. `capture` and `event` are what a reader can look at. `each`, where given, is
+    handed every value of a generator as it comes, before the next is asked for.
     """
 
     stream: str
@@ -74,6 +75,7 @@ class Trial:
     hostile: bool = False
     capture: Capture | None = None
     event: int | None = None
+    each: Callable[[Any], object] | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -109,7 +111,7 @@ class Exercise:
             return self._verdict(why=problem or "")
         tried = list(self.trials())
         for number, trial in enumerate(tried):
-            outcome, printed = attempt(function, trial.prepare)
+            outcome, printed = attempt(function, trial.prepare, trial.each)
             wrong = _judged(trial, outcome)
             if wrong is not None:
                 line = _line(function, outcome.error)
@@ -168,7 +170,9 @@ class Exercise:
 
 
 def attempt(
-    function: Callable[..., Any], prepare: Callable[[], tuple[Any, ...]]
+    function: Callable[..., Any],
+    prepare: Callable[[], tuple[Any, ...]],
+    each: Callable[[Any], object] | None = None,
 ) -> tuple[Outcome, str]:
     """Call the reader's function once, and return what came of it and what it printed.
 
@@ -181,12 +185,18 @@ def attempt(
         with contextlib.redirect_stdout(printed), _TimeLimit(TRIAL_SECONDS):
             value = function(*arguments)
             if isinstance(value, Iterator):
-                value = list(value)
+                value = list(value if each is None else _handed(value, each))
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001 - whatever the reader's code raises is shown
         return Outcome(error=error), printed.getvalue()
     return Outcome(value), printed.getvalue()
+
+
+def _handed(values: Iterator[Any], each: Callable[[Any], object]) -> Iterator[Any]:
+    for value in values:
+        each(value)
+        yield value
 
 
 def _said(form: Callable[[Any], str], value: object) -> str:
