@@ -31,7 +31,7 @@ ROWS = {
     "04": Row("no_doubles", "The same call twice"),
     "05": Row("what_to_retry", "What to retry, and when"),
     "06": Row("own_fault", "A fault of your own"),
-    "07": Row("tally_adapter", "An adapter for a fourth dialect"),
+    "07": Row("tally_adapter", "An adapter for a fifth dialect"),
     "08": Row("next_input", "The input of the next request"),
     "09": Row("settle_calls", "One result for each call"),
     "10": Row("may_claim", "What may be claimed"),
