@@ -2,22 +2,23 @@
 
 A trial gives the reader's function one input and says what is wrong with what came of it. The
 first trial that fails makes the verdict: which stream, which event, what was expected, what was
-seen, and why it matters. Whatever the reader's code does, a check returns a verdict.
+seen, and why it matters. Whatever the reader's code does, a check returns a verdict: what it made
+is only looked at within a limit of time, and whatever that raises is caught.
 """
 
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import ctypes
 import inspect
 import io
 import threading
-import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from types import FunctionType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from agentlib.jsonvalues import visible
 from agentlib.recordings.capture import Capture
@@ -27,6 +28,11 @@ from workbook.progress_file import keep
 
 # A trial takes a millisecond; a function that takes this long does not end.
 TRIAL_SECONDS = 1.0
+# More than any answer holds; an iterator that yields more does not end.
+MAX_VALUES = 100_000
+# Code that catches its end, and goes on, is ended again after this time, and so often.
+_AGAIN_SECONDS, _ENDINGS = 0.02, 50
+T = TypeVar("T")
 
 
 class Outcome(NamedTuple):
@@ -42,7 +48,7 @@ class Outcome(NamedTuple):
             return f"returned {_said(repr, self.value)}"
         if isinstance(self.error, DidNotEnd):
             return f"was still running after {TRIAL_SECONDS:.0f} second"
-        name, said = type(self.error).__name__, _said(str, self.error)
+        name, said = _name_of(self.error), _said(str, self.error)
         return f"raised {name}: {said}" if said else f"raised {name}"
 
 
@@ -106,7 +112,10 @@ class Exercise:
         return verdict
 
     def _tried(self, function: object) -> Verdict:
-        problem = self._unusable(function)
+        problem = _bounded(
+            lambda: self._unusable(function),
+            lambda error: f"your function cannot be looked at: {_failing(error)}",
+        )
         if problem is not None or not callable(function):
             return self._verdict(why=problem or "")
         tried = list(self.trials())
@@ -180,12 +189,10 @@ def attempt(
     gets out.
     """
     arguments = prepare()
-    printed = io.StringIO()
+    printed = _Printed()
     try:
-        with contextlib.redirect_stdout(printed), _TimeLimit(TRIAL_SECONDS):
-            value = function(*arguments)
-            if isinstance(value, Iterator):
-                value = list(value if each is None else _handed(value, each))
+        with contextlib.redirect_stdout(printed):
+            value = _in_time(lambda: _called(function, arguments, each))
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001 - whatever the reader's code raises is shown
@@ -193,72 +200,153 @@ def attempt(
     return Outcome(value), printed.getvalue()
 
 
-def _handed(values: Iterator[Any], each: Callable[[Any], object]) -> Iterator[Any]:
-    for value in values:
-        each(value)
-        yield value
+def _called(
+    function: Callable[..., Any],
+    arguments: tuple[Any, ...],
+    take: Callable[[Any], object] | None,
+) -> Any:
+    value = function(*arguments)
+    # By its type: an object's own word for its class may be anything.
+    if not issubclass(type(value), Iterator):
+        return value
+    values = []
+    # Not `list(value)`: a loop in C cannot be ended.
+    for each in value:
+        if take is not None:
+            take(each)
+        values.append(each)
+        if len(values) > MAX_VALUES:
+            raise DidNotEnd
+    return values
+
+
+class _Printed(io.StringIO):
+    """What the reader's function prints; it may close it, and is shown all the same."""
+
+    def close(self) -> None:
+        """Stay open."""
+
+
+def _bounded(look: Callable[[], T], otherwise: Callable[[BaseException], T]) -> T:
+    """Return what `look` returns at something of the reader's own, or `otherwise(error)`.
+
+    A repr, a comparison, a signature: any of them may raise whatever it likes, or not end. The
+    limit is that of a trial, so that an interrupt which is caught here, too, is no long wait.
+    """
+    try:
+        return _in_time(look)
+    except BaseException as error:  # noqa: BLE001 - what the reader made may raise anything
+        return otherwise(error)
+
+
+def _name_of(value: object) -> str:
+    # Not `type(value).__name__`: a class may have a property in its place.
+    name: str = type.__dict__["__name__"].__get__(type(value))
+    return name
+
+
+def _failing(error: BaseException) -> str:
+    said = _said(str, error)
+    return f"{_name_of(error)}: {said}" if said else _name_of(error)
 
 
 def _said(form: Callable[[Any], str], value: object) -> str:
-    try:
-        return short_line(form(value))
-    except Exception:  # noqa: BLE001 - what the reader made may not even have a form
-        return f"something of type {type(value).__name__} that cannot be shown"
+    # Plain text at once: what a repr returns may be a text with methods of its own.
+    return _bounded(
+        lambda: short_line(str.__str__(form(value))),
+        lambda _: f"something of type {_name_of(value)} that cannot be shown",
+    )
 
 
 def _judged(trial: Trial, outcome: Outcome) -> Wrong | None:
-    if isinstance(outcome.error, DidNotEnd):
+    error = None if outcome.error is None else type(outcome.error)
+    if error is DidNotEnd:
         return Wrong("A loop in it waits for what never comes.", "an answer")
-    if isinstance(outcome.error, NotImplementedError):
+    if error is not None and issubclass(error, NotImplementedError):
         return Wrong("It is not written yet.", "a value")
-    try:
-        return trial.judge(outcome)
-    except Exception as error:  # noqa: BLE001 - what the reader returned may break in any way
-        why = f"What it returned cannot be compared: {type(error).__name__}: {_said(str, error)}"
-        return Wrong(why, "a plain value")
+    return _bounded(
+        lambda: trial.judge(outcome),
+        lambda error: Wrong(
+            f"What it returned cannot be compared: {_failing(error)}", "a plain value"
+        ),
+    )
 
 
 class DidNotEnd(BaseException):  # not an Exception: the reader's own `except` must not catch it
     """Raised inside the reader's function when its time is over."""
 
 
-class _TimeLimit:
-    """Raises DidNotEnd in this thread when its block takes longer than `seconds`.
+class _Call:
+    """One call of something of the reader's own, in a thread that is ended with its time.
 
     By CPython's own door for raising an error in another thread: it costs the reader's code
-    nothing, ends a loop of any form, and works on every platform. A single call into C that
-    never returns is not ended by it.
+    nothing, ends a loop of any form, and works on every platform. Where that code catches it, it
+    is raised again. A thread that does not end even so is left, as is a call into C.
     """
 
-    def __init__(self, seconds: float) -> None:
-        self._thread = threading.get_ident()
-        self._timer = threading.Timer(seconds, self._fire)
-        self._timer.daemon = True
+    def __init__(self, act: Callable[[], Any]) -> None:
+        self.value: Any = None
+        self.error: BaseException | None = None
+        self._act = act
+        self._over = False
         self._lock = threading.Lock()
-        self._over = self._fired = False
+        context = contextvars.copy_context()
+        self._thread = threading.Thread(target=context.run, args=(self._run,), daemon=True)
 
-    def __enter__(self) -> None:
-        self._timer.start()
+    def wait(self, seconds: float) -> bool:
+        """Run it; return whether it was over in time."""
+        self._thread.start()
+        try:
+            self._thread.join(seconds)
+            return not self._thread.is_alive()
+        finally:
+            self._end()
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+    def _run(self) -> None:
+        try:
+            try:
+                self.value = self._act()
+            except BaseException as error:  # noqa: BLE001 - it is handed to who waits
+                self.error = error
+            self._finish()
+        except DidNotEnd:
+            self._finish()
+
+    def _finish(self) -> None:
         with self._lock:
             self._over = True
-        self._timer.cancel()
-        # Sent in the last moment, it is still on its way: it must not arrive anywhere but here.
-        while self._fired and kind is not DidNotEnd:
-            time.sleep(0)
+        # One that was sent in the last moment must not arrive any more.
+        _raise_in(self._thread.ident, None)
 
-    def _fire(self) -> None:
-        with self._lock:
-            if not self._over:
-                self._fired = True
-                raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
-                raise_in(ctypes.c_ulong(self._thread), ctypes.py_object(DidNotEnd))
+    def _end(self) -> None:
+        for _ in range(_ENDINGS):
+            with self._lock:
+                if self._over:
+                    break
+                _raise_in(self._thread.ident, DidNotEnd)
+            self._thread.join(_AGAIN_SECONDS)
+
+
+def _in_time(act: Callable[[], T]) -> T:
+    """Return what `act` returns, and raise what it raises; DidNotEnd where its time is over."""
+    call = _Call(act)
+    if not call.wait(TRIAL_SECONDS):
+        raise DidNotEnd
+    if call.error is not None:
+        raise call.error
+    value: T = call.value
+    return value
+
+
+def _raise_in(thread: int | None, error: type[BaseException] | None) -> None:
+    """Raise an error in a thread as soon as it runs on; None takes back one not yet raised."""
+    what = None if error is None else ctypes.py_object(error)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread or 0), what)
 
 
 def _line(function: object, error: BaseException | None) -> str:
     """Say at which line of the reader's own function the error came up."""
-    if error is None or not isinstance(function, FunctionType):
+    if error is None or type(function) is not FunctionType:
         return ""
     code = function.__code__
     lines = [
