@@ -65,6 +65,12 @@ AUTHORED = {
         *of(one_call(), "chat_3"),
         chunk({"content": "x"}),
     ],
+    "goes on behind another API and a marker": [
+        *CHAT,
+        *one_tool()[:3],
+        None,
+        chunk({"content": "x"}),
+    ],
     "what adds at once is no opening": [
         *CHAT,
         {**chunk({"tool_calls": [fragment("call_z", "run_tests", "{}")]}), "id": "chat_2"},
@@ -191,6 +197,7 @@ def test_what_each_authored_stream_is():
             ),
             both,
         ),
+        "goes on behind another API and a marker": [*both, *one],
     }
 
 

@@ -53,6 +53,10 @@ def find_starts(provider: Provider, events: Sequence[Native | None]) -> list[Sta
     earlier: dict[str, tuple[Extent, int]] = {}
     for position, event in enumerate(events):
         native = DONE_EVENT if event is None else event
+        if event is None:
+            for known, _ in earlier.values():
+                known.next_begins(native)
+            earlier = {name: known for name, known in earlier.items() if not known[0].done}
         again, count = earlier.get(identity_of(native), (None, 0))
         if again is not None and again.claims(native):
             del starts[count:]
