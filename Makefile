@@ -36,6 +36,7 @@ quick: $(STAMP) ## run the unit tests alone, with a few cases of what make test 
 
 fuzz: $(STAMP) ## try a million hostile streams on the adapters (ARGS='--seed 7' for others)
 	$(PY) -m agentlib.conformance.fuzz $(ARGS)
+	$(PY) tests/second_gate_fuzz.py
 
 lint: $(STAMP) ## check style, format and types
 	$(PY) -m ruff check .

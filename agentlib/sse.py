@@ -6,7 +6,7 @@ comments, when an event is dispatched). Three rules are stricter or ours:
 
 - UTF-8 is strict: the standard repairs bad bytes, here they fail. A repaired argument is another
   argument.
-- One event has a bound, enforced while its bytes arrive.
+- One event has a bound, enforced while its bytes arrive, and so has the number of events.
 - `id` and `retry` are ignored: nothing here reconnects.
 
 A stream becomes blocks, each ended by a blank line; a block with a `data` field is an event. So
@@ -26,6 +26,9 @@ from agentlib.jsonvalues import StrictJSONError, loads_unique, quote
 # The terminal event restates the whole response. Text and calls within their limits stay far
 # below 1 MB, but one generated image is 2 to 6 MB of base64 and a response may hold two.
 MAX_EVENT_BYTES = 16 * 1024 * 1024
+# An answer at the limit of its text has some 64,000 deltas of one character. A packet of a few
+# kilobytes can unpack to millions of empty events.
+MAX_EVENTS = 200_000
 
 DONE = "[DONE]"
 # What stands for `[DONE]` in a stream of decoded events. It is known by identity: no server can
@@ -92,8 +95,8 @@ class EventStreamDecoder:
     def feed(self, chunk: bytes) -> list[ServerSentEvent]:
         """Take the next bytes and return the events that they complete, in order.
 
-        Raises EventStreamError for bad UTF-8 and for an event above the bound, then and at every
-        later call; ValueError after `end`.
+        Raises EventStreamError for bad UTF-8, for an event above the bound and for one more than
+        MAX_EVENTS, then and at every later call; ValueError after `end`.
         """
         self._refuse_failed()
         if self._ended:
@@ -109,6 +112,9 @@ class EventStreamDecoder:
             except UnicodeDecodeError as error:
                 raise self._fail(bad_utf8(error), events) from error
             event = self._interpret(text)
+            if self._number > MAX_EVENTS:
+                self._number = MAX_EVENTS
+                raise self._fail(too_many(MAX_EVENTS), events)
             if event is not None:
                 events.append(event)
         if not self._pending:
@@ -226,6 +232,11 @@ def decode_event(event: ServerSentEvent) -> dict[str, Any]:
 def bad_utf8(error: UnicodeDecodeError) -> str:
     """Say in one sentence which byte is not UTF-8, and why."""
     return f"it is not UTF-8: byte 0x{error.object[error.start]:02x}, {error.reason}"
+
+
+def too_many(bound: int) -> str:
+    """Say in one sentence that a stream holds more events than the bound."""
+    return f"the stream holds more than {bound:,} events"
 
 
 def too_large(bound: int) -> str:

@@ -529,3 +529,15 @@ def test_whatever_the_bytes_hold_they_open_and_what_is_kept_opens_alike(source):
         assert capture.responses
         assert all(isinstance(note, str) for note in capture.notes)
         assert len(open_recording(source, form).parts) >= 1
+
+
+@pytest.mark.parametrize("line", ["data: {}\n\n", "{}\n"])
+def test_the_number_of_events_is_bounded(line, monkeypatch):
+    for module in ("agentlib.sse", "agentlib.recordings.reader"):
+        monkeypatch.setattr(f"{module}.MAX_EVENTS", 3)
+    for number in (2, 3, 4, 100):
+        recording = gzip.compress(line.encode() * number)
+        (response,) = Capture.from_bytes(recording).responses
+        assert len(response.events) == min(number, 3)
+        fault = "the stream holds more than 3 events" if number > 3 else None
+        assert response.fault == fault

@@ -18,12 +18,14 @@ from agentlib.recordings.unpack import line_feeds
 from agentlib.sse import (
     BOM,
     MAX_EVENT_BYTES,
+    MAX_EVENTS,
     EventStreamDecoder,
     EventStreamError,
     ServerSentEvent,
     bad_utf8,
     decode_event,
     too_large,
+    too_many,
 )
 
 _SPACE = b" \t\r\n"
@@ -196,6 +198,8 @@ def _take_array(reading: Reading) -> None:
 
 
 def _decoded(line: bytes, number: int) -> ServerSentEvent:
+    if number > MAX_EVENTS:
+        raise EventStreamError(too_many(MAX_EVENTS), event=number)
     if len(line) > MAX_EVENT_BYTES:
         raise EventStreamError(too_large(MAX_EVENT_BYTES), event=number)
     try:
