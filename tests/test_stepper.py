@@ -23,7 +23,7 @@ from agentlib.stepper.front_end import (
 )
 from agentlib.stepper.payload import to_wire
 from agentlib.stepper.replay import Replay
-from agentlib.stepper.widget import WIDGET_VIEW, Stepper
+from agentlib.stepper.widget import MAX_FILE_BYTES, WIDGET_VIEW, Stepper
 
 # What could turn text into markup or code, or an attribute into one.
 MARKUP = (
@@ -139,6 +139,47 @@ def test_a_missing_file_is_said_to_be_missing(tmp_path):
         Stepper(tmp_path / "none.sse")
 
 
+# A file of the reader's own
+
+
+def test_a_file_of_the_page_takes_the_place_of_what_was_shown(stepper, root):
+    data = (root / "fixtures" / "streams" / "chat_edit.sse").read_bytes()
+    stepper.edits = [["cut", [3]]]
+    stepper.set_state({"index": 4, "file": {"name": "mine.sse", "data": memoryview(data)}})
+    assert stepper.capture == Capture.from_bytes(data, name="mine")
+    assert (stepper.index, stepper.edits, stepper.whatif["error"]) == (0, [], "")
+    assert stepper.trace == Stepper(stepper.capture).trace
+    assert stepper.whatif["shown"] == "Stepper(Capture.load('mine.sse'))"
+    stepper.edits = [["drop", [2]]]
+    assert stepper.whatif["code"] == "Capture.load('mine.sse').drop(2)"
+
+
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        (None, "expected a file with its name and its bytes"),
+        ([], "expected a file"),
+        ({"name": "a.sse"}, "expected a file"),
+        ({"name": 1, "data": b""}, "expected a file"),
+        ({"name": "a.sse", "data": "text"}, "expected a file"),
+        ({"name": "a.sse", "data": b""}, "a.sse holds no stream: the file is empty"),
+        ({"name": "a.png", "data": b"\x89PNG\r\n\x00\xff"}, "a.png holds no stream"),
+        ({"name": "\u202e.sse", "data": b"hello"}, "holds no stream"),
+        ({"name": "big.sse", "data": b" " * (MAX_FILE_BYTES + 1)}, "at most 32,000,000 bytes"),
+    ],
+    ids=range(9),
+)
+def test_a_file_that_holds_no_stream_is_answered_and_changes_nothing(stepper, file, said):
+    stepper.edits = [["cut", [7]]]
+    stepper.seek(3)
+    text, answers = repr(stepper), stepper.whatif["answer"]
+    stepper.set_state({"file": file})
+    assert said in stepper.whatif["error"]
+    assert "\u202e" not in stepper.whatif["error"]
+    assert stepper.whatif["answer"] == answers + 1
+    assert repr(stepper) == text
+
+
 # What goes to the browser
 
 
@@ -189,7 +230,8 @@ def test_it_is_shown_as_text_as_html_and_as_a_widget(stepper):
     data, metadata = stepper._repr_mimebundle_(include=None, exclude=None)
     assert metadata == {}
     assert data["text/plain"] == repr(stepper)
-    assert data["text/html"] == stepper.frame._repr_html_()
+    assert data["text/html"].startswith(stepper.frame._repr_html_())
+    assert "Run this cell" in data["text/html"]
     assert data[WIDGET_VIEW]["model_id"] == stepper.model_id
 
 

@@ -55,7 +55,30 @@ def test_both_verdicts_stand_side_by_side_with_where_they_differ(stepper):
     ("name", "edits", "differs", "difference"),
     [
         ("success_2_edit", [["cut", [17]]], 18, "first at the end of the stream, after event 17"),
-        ("success_2_edit", [["cut", [0]]], 1, "first at the end of the stream, after event 0"),
+        (
+            "success_2_edit",
+            [["cut", [0]]],
+            1,
+            (
+                "first at the end of the stream, after event 0; a hasty adapter at the end of the "
+                "stream, after event 0: it executes 0 calls instead of 1"
+            ),
+        ),
+        (
+            "disconnect",
+            [["cut", [6]]],
+            7,
+            (
+                "not in the verdict; a hasty adapter at the end of the stream, after event 6: "
+                "it executes 0 calls instead of 1"
+            ),
+        ),
+        (
+            "success_2_edit",
+            [["edit", [13, 'ator.py", "old": "return b']], ["cut", [17]]],
+            16,
+            "first at event 16",
+        ),
         ("success_2_edit", [["double", [13]]], 14, "first at event 14"),
         ("success_2_edit", [["stop", ["failed"]]], 18, "first at event 18"),
         ("success_2_edit", [["drop", [9]]], None, "nowhere: the verdict is the same"),
@@ -64,8 +87,11 @@ def test_both_verdicts_stand_side_by_side_with_where_they_differ(stepper):
         (
             "chat_edit",
             [["edit", [9, '* b"}']]],
-            12,
-            "first at the end of the stream, after event 11: both are released, and not the same",
+            10,
+            (
+                "first at the end of the stream, after event 11: both are released, "
+                "and not the same; a hasty adapter at event 10: it executes 1 call too, not the same"
+            ),
         ),
     ],
 )
@@ -77,6 +103,24 @@ def test_the_first_event_at_which_they_differ_is_found(name, edits, differs, dif
     before, now = Replay(capture(name), tools()), Replay(stepper.capture, tools())
     for index in range(differs or 0):
         assert now.seek(index).verdict == before.seek(index).verdict
+        assert now.frame.hasty == before.frame.hasty
+
+
+@pytest.mark.exhaustive(keep=4)
+@pytest.mark.parametrize("name", ["disconnect", "success_2_edit", "chat_edit", "messages_edit"])
+def test_nowhere_is_said_only_where_gate_and_hasty_adapter_did_the_same(name):
+    events = len(capture(name).events)
+    edits = [[each, [at]] for at in range(1, events) for each in ("cut", "drop", "double", "swap")]
+    for edit in edits:
+        stepper = Stepper(capture(name), tools())
+        stepper.edits = [edit]
+        before, now = Replay(capture(name), tools()).run(), stepper.replay.run()
+        counts = [(frame.verdict, frame.gate.headline, frame.hasty) for frame in (before, now)]
+        if counts[0] != counts[1]:
+            assert stepper.whatif["differs"] is not None, edit
+            assert "nowhere" not in stepper.whatif["difference"]
+        for which, frame in (("before", before), ("now", now)):
+            assert len(stepper.whatif[which]["hasty"]) == frame.hasty
 
 
 def test_the_tools_stay_exposed_where_the_event_that_echoes_them_is_gone():

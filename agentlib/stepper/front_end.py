@@ -11,8 +11,19 @@ from typing import Any
 
 FRONT = Path(__file__).with_name("front")
 # Each script uses the names of those before it; together they are one module.
-SCRIPTS = ("state.js", "page.js", "track.js", "detail.js", "whatif.js", "stepper.js")
-STYLES = ("stepper.css", "whatif.css")
+SCRIPTS = (
+    "host.js",
+    "state.js",
+    "page.js",
+    "lanes.js",
+    "track.js",
+    "detail.js",
+    "gate.js",
+    "answer.js",
+    "whatif.js",
+    "stepper.js",
+)
+STYLES = ("stepper.css", "whatif.css", "narrow.css")
 # What a page without a kernel has besides.
 SAVED_SCRIPT = "saved.js"
 

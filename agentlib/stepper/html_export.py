@@ -39,8 +39,6 @@ body { margin: 16px auto; padding: 0 16px; max-width: 1280px; font: 15px/1.5 sys
 h1, h2, p { margin: 0.6em 0; overflow-wrap: anywhere; }
 h1 { font-size: 22px; } h2 { font-size: 17px; margin-top: 1.6em; }
 pre { white-space: pre-wrap; overflow-wrap: anywhere; }
-@media print { .ags-controls, .ags-scrub, .ags-help { display: none !important; }
-  .ags-text, .ags-call-arguments { max-height: none !important; } }
 """
 _PAGE = """<!doctype html>
 <html lang="en">

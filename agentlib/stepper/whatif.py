@@ -9,7 +9,9 @@ with the first event at which the two differ, and with the line of code that mak
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
+from itertools import zip_longest
 from typing import Any
 
 from agentlib.errors import AgentlibError
@@ -18,8 +20,10 @@ from agentlib.jsonvalues import has_surrogate, quote, visible
 from agentlib.recordings.capture import Capture
 from agentlib.recordings.edits import PLACES, REASONS, Edit, EditError, chain
 from agentlib.stepper.frame import verdict_line, where
+from agentlib.stepper.hasty import HastyAction
 from agentlib.stepper.replay import Replay
 from agentlib.stepper.trace import Trace
+from agentlib.wording import plural
 
 MAX_EDITS = 50
 MAX_FRAGMENT_CHARACTERS = 2_000
@@ -67,16 +71,22 @@ def _is(value: object, kind: type) -> bool:
     return isinstance(value, kind) and not isinstance(value, bool)
 
 
+@dataclass(frozen=True)
 class WhatIf:
-    """Two replays of one response: as it was recorded, and as it was edited."""
+    """Two replays of one response: as it was recorded, and as it was edited.
 
-    def __init__(self, before: Replay, now: Replay, edits: tuple[Edit, ...]) -> None:
-        self.before = before
-        self.now = now
-        self.edits = edits
+    `name` is the expression that the code calls the recorded capture by, where it is none of the
+    book's fixtures.
+    """
+
+    before: Replay
+    now: Replay
+    edits: tuple[Edit, ...]
+    name: str = "capture"
+    response: int = 1
 
     @cached_property
-    def differs(self) -> int | None:
+    def gate_differs(self) -> int | None:
         """The first step of the edited response at which the gate says something else, or None."""
         before, now = self.before.trace, self.now.trace
         if _says(before, before.last) == _says(now, now.last):
@@ -85,16 +95,35 @@ class WhatIf:
         differing = (at for at in steps if _says(before, at) != _says(now, at))
         return min(next(differing, now.last), now.last)
 
+    @cached_property
+    def hasty_differs(self) -> int | None:
+        """The first step at which a hasty adapter acts otherwise than before, or None."""
+        pairs = zip_longest(self.before.trace.hasty, self.now.trace.hasty)
+        differing = (pair for pair in pairs if _act(pair[0]) != _act(pair[1]))
+        first = next(differing, ())
+        events = [action.event for action in first if action is not None]
+        return min(*events, self.now.trace.last) if events else None
+
+    @property
+    def differs(self) -> int | None:
+        """The first step at which the gate or a hasty adapter does something else, or None."""
+        steps = [step for step in (self.gate_differs, self.hasty_differs) if step is not None]
+        return min(steps, default=None)
+
     @property
     def code(self) -> str:
         """The expression that makes the edited capture, `capture` being the recorded one."""
-        name, edits = _base(self.before.capture)
+        name, edits = self._base
         return name + "".join(edit.code for edit in (*edits, *self.edits))
+
+    @cached_property
+    def _base(self) -> tuple[str, tuple[Edit, ...]]:
+        return _base(self.before.capture, self.name)
 
     def lines(self) -> Iterator[str]:
         """Yield it as a reader sees it in a text."""
         if self.edits:
-            name, edits = _base(self.before.capture)
+            name, edits = self._base
             yield f"what if  {name}{chain(edits)}{chain(self.edits)}"
             yield f"before   {verdict_line(self.before.trace)}"
             yield f"now      {verdict_line(self.now.trace)}"
@@ -102,12 +131,34 @@ class WhatIf:
 
     @property
     def difference(self) -> str:
-        """Where the two verdicts differ first, in words."""
+        """Where the two differ first, in words: in the verdict, and in a hasty adapter's acts."""
         if self.differs is None:
             return "nowhere: the verdict is the same"
+        return f"{self._gate_words}{self._hasty_words}"
+
+    @property
+    def _gate_words(self) -> str:
+        if self.gate_differs is None:
+            return "not in the verdict"
         both = self.before.decision is not None and self.now.decision is not None
         what = ": both are released, and not the same" if both else ""
-        return f"first at {where(self.now.trace, self.differs)}{what}"
+        return f"first at {where(self.now.trace, self.gate_differs)}{what}"
+
+    @property
+    def _hasty_words(self) -> str:
+        if self.hasty_differs is None:
+            return ""
+        before, now = len(self.before.trace.hasty), len(self.now.trace.hasty)
+        calls = plural(now, "call")
+        what = f"{calls} instead of {before}" if before != now else f"{calls} too, not the same"
+        place = where(self.now.trace, self.hasty_differs)
+        return f"; a hasty adapter at {place}: it executes {what}"
+
+    @property
+    def _shown(self) -> str:
+        """The expression that makes this stepper again, as far as its capture goes."""
+        number = self.response
+        return f"Stepper({self.code}{f', response={number}' if number > 1 else ''})"
 
     def wire(self, error: str = "") -> dict[str, Any]:
         """Return it as JSON values, for the stepper's page; `error` says what could not be done."""
@@ -118,6 +169,7 @@ class WhatIf:
             "reasons": list(REASONS.get(provider, ())),
             "limit": MAX_FRAGMENT_CHARACTERS,
             "error": visible(error),
+            "shown": visible(self._shown),
         }
         if self.edits:
             values |= {
@@ -130,16 +182,16 @@ class WhatIf:
         return values
 
 
-def _base(capture: Capture) -> tuple[str, tuple[Edit, ...]]:
+def _base(capture: Capture, otherwise: str) -> tuple[str, tuple[Edit, ...]]:
     """Return an expression for a capture, and the edits that it needs.
 
-    A fixture of the book is called by its name; any other is `capture`, as it was given.
+    A fixture of the book is called by its name; any other is what it is `otherwise` called.
     """
     try:
         same = fixture(capture.name).edited(*capture.edits) == capture
     except (AgentlibError, OSError):
         same = False
-    return (f"capture({capture.name!r})", capture.edits) if same else ("capture", ())
+    return (f"capture({capture.name!r})", capture.edits) if same else (otherwise, ())
 
 
 def _says(trace: Trace, index: int) -> tuple[object, ...]:
@@ -150,5 +202,18 @@ def _says(trace: Trace, index: int) -> tuple[object, ...]:
     return gate.state, gate.headline if gate.state != "closed" else "", told
 
 
-def _verdict(trace: Trace) -> dict[str, str]:
-    return {"state": trace.gate[-1].state, "text": verdict_line(trace)}
+def _act(action: HastyAction | None) -> tuple[object, ...] | None:
+    # The event is no part of it: an edit moves the events behind it, and nothing else.
+    return (action.call_id, action.name, action.arguments) if action is not None else None
+
+
+def _verdict(trace: Trace) -> dict[str, Any]:
+    ran = plural(len(trace.hasty), "call")
+    return {
+        "state": trace.gate[-1].state,
+        "text": verdict_line(trace),
+        "hasty_text": f"hasty adapter ran {ran}",
+        "last": trace.last,
+        "gate": [{"at": state.at, "state": state.state} for state in trace.gate],
+        "hasty": [{"at": action.event, "name": visible(action.name)} for action in trace.hasty],
+    }

@@ -2,7 +2,8 @@
 
 A step costs no message to the kernel. The `index` trait follows the reader and drives the widget,
 so that a later cell can ask for the frame at which the reader stopped. The `edits` trait is what
-the reader changed in the stream to see what the gate says then: only that asks the kernel.
+the reader changed in the stream to see what the gate says then. Only that asks the kernel, and a
+file of the reader's own, which the page hands over to be opened as a Capture.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import traitlets
 from agentlib.assembly import Decision, Limits
 from agentlib.conversation import Catalog
 from agentlib.failures import ResponseFailure
+from agentlib.jsonvalues import shorten
 from agentlib.recordings.capture import Capture
 from agentlib.recordings.edits import Edit, EditError
 from agentlib.stepper.frame import Frame
@@ -38,6 +40,10 @@ __all__ = [
 ]
 
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+# The page asks no more of a kernel either.
+MAX_FILE_BYTES = 32_000_000
+# A page that shows no live widget shows the frame, and what would bring the widget.
+_RUN_ME = "<p><em>Run this cell to step it here: by keys, lanes and edits.</em></p>"
 
 
 class Stepper(anywidget.AnyWidget):
@@ -63,6 +69,8 @@ class Stepper(anywidget.AnyWidget):
     index: traitlets.Int[int, int] = traitlets.Int(0).tag(sync=True)
     edits: traitlets.List[Any] = traitlets.List().tag(sync=True)
     whatif: traitlets.Dict[str, Any] = traitlets.Dict().tag(sync=True)
+    # Those of one group are stepped together; see abreast.
+    together: traitlets.Unicode[str, str | bytes] = traitlets.Unicode("").tag(sync=True)
 
     def __init__(
         self,
@@ -74,17 +82,23 @@ class Stepper(anywidget.AnyWidget):
         index: int = 0,
     ) -> None:
         original = source if isinstance(source, Capture) else Capture.load(source)
-        replay = Replay(original, tools, response=response, limits=limits)
+        self._limits = limits
+        self._answers = 0
+        self._open(original, tools, response)
+        super().__init__(
+            trace=deflated(to_wire(self.replay.trace)), index=index, whatif=self._what_if.wire()
+        )
+
+    def _open(
+        self, original: Capture, tools: Catalog | None, response: int, name: str = "capture"
+    ) -> None:
+        replay = Replay(original, tools, response=response, limits=self._limits)
         # The tools that were exposed stay the same, also where the event that echoes them is gone.
         self._tools = tools if tools is not None else captured_catalog(original, response)
-        self._response, self._limits = response, limits
+        self._response, self._name = response, name
         self._recorded = self.replay = replay
-        self._what_if = WhatIf(replay, replay, ())
+        self._what_if = WhatIf(replay, replay, (), name, response)
         self._tried: tuple[tuple[Edit, ...], Capture] = ((), original)
-        self._answers = 0
-        super().__init__(
-            trace=deflated(to_wire(replay.trace)), index=index, whatif=self._what_if.wire()
-        )
 
     @traitlets.validate("index")
     def _clamp(self, proposal: dict[str, Any]) -> int:
@@ -118,7 +132,8 @@ class Stepper(anywidget.AnyWidget):
             options: dict[str, Any] = {"response": self._response, "limits": self._limits}
             replay = Replay(capture, self._tools, **options)
         replay.seek(index)
-        self.replay, self._what_if = replay, WhatIf(self._recorded, replay, edits)
+        self.replay = replay
+        self._what_if = WhatIf(self._recorded, replay, edits, self._name, self._response)
         with self.hold_sync():
             self.trace = deflated(to_wire(replay.trace))
             self.index = replay.index
@@ -129,11 +144,12 @@ class Stepper(anywidget.AnyWidget):
         self.whatif = {**self._what_if.wire(error), "answer": self._answers}
 
     def set_state(self, sync_data: dict[str, Any]) -> None:
-        """Take what a page sends; edits that cannot be made are answered with the reason.
+        """Take what a page sends; what cannot be done is answered with the reason.
 
-        Edits come first: a step that is sent with them is one of the response that they make.
+        Edits come first: a step that is sent with them is one of the response that they make. A
+        file comes last: it takes the place of what was shown.
         """
-        rest = {name: value for name, value in sync_data.items() if name != "edits"}
+        rest = {name: value for name, value in sync_data.items() if name not in ("edits", "file")}
         if "edits" in sync_data:
             try:
                 self._edited(sync_data["edits"])
@@ -142,6 +158,29 @@ class Stepper(anywidget.AnyWidget):
                 self.send_state("edits")
                 self._answer(str(error))
         super().set_state(rest)
+        if "file" in sync_data:
+            self._take_file(sync_data["file"])
+
+    def _take_file(self, file: object) -> None:
+        """Show the first response of a file of the page: a dict of its name and its data."""
+        match file:
+            case {"name": str(name), "data": bytes() | bytearray() | memoryview() as data}:
+                pass
+            case _:
+                return self._answer("expected a file with its name and its bytes")
+        if len(data) > MAX_FILE_BYTES:
+            return self._answer(f"a file here may have at most {MAX_FILE_BYTES:,} bytes")
+        capture = Capture.from_bytes(bytes(data), name=Path(name).stem or "capture")
+        fault = capture.responses[0].fault
+        if not capture.responses[0].events and fault is not None:
+            return self._answer(f"{shorten(name, 80)} holds no stream: {fault}")
+        with self.hold_sync():
+            self.edits = []
+            self._open(capture, None, 1, f"Capture.load({name!r})")
+            self.trace = deflated(to_wire(self.replay.trace))
+            self.index = 0
+            self._answer()
+        return None
 
     def _go(self, frame: Frame) -> Frame:
         self.index = frame.index
@@ -225,8 +264,13 @@ class Stepper(anywidget.AnyWidget):
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the frame as text and as HTML beside the live widget's view, and no metadata."""
         view = {"version_major": 2, "version_minor": 0, "model_id": self.model_id}
-        snapshot = self.frame._repr_html_()
+        snapshot = snapshot_of(self.frame)
         return {"text/plain": repr(self), "text/html": snapshot, WIDGET_VIEW: view}, {}
+
+
+def snapshot_of(frame: Frame) -> str:
+    """Return a frame as HTML for a page without a live widget, which says how to get one."""
+    return f"{frame._repr_html_()}{_RUN_ME}"
 
 
 def _sha256(data: bytes) -> str:

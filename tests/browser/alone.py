@@ -22,7 +22,8 @@ window.model = plainModel(values, (index) => {{
     window.asked.push(values.edits);
 }});
 window.state = {{
-    readSaved, stateAt, nextChange, previousChange, pieces, plain, indentJson, clip,
+    readSaved, stateAt, nextChange, previousChange, pieces, plain, indentJson, clip, decidedAt,
+    nextGateChange, firstHasty, fragmentRange, stepAsked, linkTo,
 }};
 window.trace = readTrace(values.trace);
 window.cleanup = render({{ model: window.model, el: document.getElementById("place") }});
@@ -63,7 +64,7 @@ class Alone:
 
     def step(self):
         """The step that the page shows."""
-        return int(self.text(".ags-count").split()[1].replace(",", ""))
+        return int(self.page.locator(".ags-range").first.input_value())
 
     def text(self, selector):
         """The text of the first such element."""

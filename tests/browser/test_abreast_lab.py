@@ -1,5 +1,6 @@
-"""Steppers side by side in a real JupyterLab: one story in three dialects."""
+"""Steppers side by side in a real JupyterLab: one script in three dialects."""
 
+import json
 from itertools import pairwise
 
 import pytest
@@ -11,7 +12,6 @@ from agentlib.stepper.abreast import Abreast
 names = ("success_2_edit", "chat_edit", "messages_edit")
 abreast = Abreast(*(Stepper(capture(name), tools(), index=8) for name in names))
 abreast"""
-COUNTS = "() => Array.from(document.querySelectorAll('.ags-count'), (c) => c.textContent)"
 BOXES = """() => Array.from(document.querySelectorAll('.ags'), (each) => {
     const { left, top, right } = each.getBoundingClientRect();
     return [left, top, right, each.scrollWidth <= each.clientWidth];
@@ -21,7 +21,7 @@ EDGE = "() => document.querySelector('.jp-OutputArea-output').getBoundingClientR
 
 @pytest.fixture
 def opened(lab, request):
-    lab.page.set_viewport_size({"width": 1700, "height": 1200})
+    lab.page.set_viewport_size({"width": 1280, "height": 1200})
     lab.open(OPEN, name=request.node.name)
     lab.start()
     lab.page.wait_for_function("() => document.querySelectorAll('.ags-row').length > 20")
@@ -29,7 +29,7 @@ def opened(lab, request):
     return lab
 
 
-def test_they_stand_side_by_side_where_there_is_room_and_each_is_stepped_for_itself(opened):
+def test_they_stand_side_by_side_where_there_is_room(opened):
     page = opened.page
     boxes = page.evaluate(BOXES)
 
@@ -37,12 +37,29 @@ def test_they_stand_side_by_side_where_there_is_room_and_each_is_stepped_for_its
     assert all(right < left for (_, _, right, _), (left, _, _, _) in pairwise(boxes))
     assert all(fits for *_, fits in boxes)
     assert boxes[-1][2] <= page.evaluate(EDGE) + 1
-    before = page.evaluate(COUNTS)
-    page.locator(".ags").nth(1).click(position={"x": 40, "y": 20})
-    page.keyboard.press("ArrowRight")
-    page.wait_for_function(f"(before) => ({COUNTS})()[1] !== before[1]", arg=before)
-    after = page.evaluate(COUNTS)
-    assert (after[0], after[2]) == (before[0], before[2])
-    page.set_viewport_size({"width": 760, "height": 1200})
+    page.set_viewport_size({"width": 640, "height": 1200})
     page.wait_for_function(f"() => new Set(({BOXES})().map(([, top]) => top)).size === 3")
     assert all(fits for *_, fits in page.evaluate(BOXES))
+
+
+STEPS = "() => Array.from(document.querySelectorAll('.ags-range'), ({ value }) => Number(value))"
+
+
+def test_what_the_reader_does_to_one_each_does_by_itself(opened):
+    page = opened.page
+    code = "print([[s.seek(8).index, s.last, s.trace['gate'][-1]['at']] for s in abreast.steppers])"
+    state = json.loads(opened.kernel(code))
+    lasts = [last for _, last, _ in state]
+    shows = f"(steps) => JSON.stringify(({STEPS})()) === JSON.stringify(steps)"
+    page.locator(".ags").nth(1).focus()
+    for key, steps in (
+        ("ArrowRight", [9, 9, 9]),
+        ("Home", [0, 0, 0]),
+        ("End", lasts),
+        ("ArrowLeft", [last - 1 for last in lasts]),
+        ("g", [at for _, _, at in state]),
+    ):
+        page.keyboard.press(key)
+        page.wait_for_function(shows, arg=steps)
+    opened.kernel("abreast.steppers[0].seek(2)")
+    page.wait_for_function(shows, arg=[2, *[at for _, _, at in state][1:]])

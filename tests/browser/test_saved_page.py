@@ -14,6 +14,8 @@ WATCH = """window.forbidden = [];
 document.addEventListener("securitypolicyviolation", (event) =>
     window.forbidden.push(`${event.violatedDirective} ${event.blockedURI}`));"""
 
+ENDS = {5: "end, after event 4 of 4", 8: "event 8 of 8"}
+
 
 class Offline:
     """Opens a saved page without a network, and keeps what it asked for and complained of."""
@@ -24,7 +26,7 @@ class Offline:
         self.asked = []
         self.said = []
 
-    def open(self, title, steppers, *, scripts=True, **context):
+    def open(self, title, steppers, *, scripts=True, asked="", **context):
         save_page(self.file, title, steppers)
         opened = self.browser.new_context(
             offline=True,
@@ -39,7 +41,7 @@ class Offline:
         page.on("pageerror", lambda error: self.said.append(str(error)))
         page.on("console", lambda message: self.said.append(message.text))
         page.on("dialog", lambda dialog: self.said.append(dialog.message))
-        page.goto(self.file.as_uri())
+        page.goto(f"{self.file.as_uri()}{asked}")
         return page
 
     def check(self, page):
@@ -60,15 +62,14 @@ def test_it_steps_through_each_response_for_itself(offline):
     assert page.locator(".ags").count() == 2
     first, second = page.locator(".ags").all()
     for stepper, last in ((first, 5), (second, 8)):
-        stepper.locator(".ags-count").get_by_text(f"step {last} / {last}").wait_for()
+        stepper.locator(".ags-count").get_by_text(ENDS[last]).wait_for()
     second.focus()
     page.keyboard.press("ArrowLeft")
-    second.locator(".ags-count").get_by_text("step 7 / 8").wait_for()
-    assert first.locator(".ags-count").text_content() == "step 5 / 5"
-    second.locator(".ags-summary").click()
+    second.locator(".ags-count").get_by_text("event 7 of 8").wait_for()
+    assert first.locator(".ags-count").text_content() == ENDS[5]
     second.locator(".ags-raw-text").get_by_text("call_read_2").wait_for()
     assert "open it in a notebook" in first.locator(".ags-whatif").inner_text()
-    assert page.locator(".ags-whatif button").count() == 0
+    assert page.locator(".ags-whatif button").all_text_contents() == ["share step"] * 2
     offline.check(page)
 
 
@@ -84,7 +85,6 @@ def test_hostile_streams_stay_inert(offline):
     for stepper in page.locator(".ags").all():
         stepper.focus()
         page.keyboard.press("End")
-        stepper.locator(".ags-summary").click()
     assert page.locator("img, iframe, a, textarea, main script:not([type])").count() == 0
     assert page.evaluate("() => [window.HOSTILE, window.pwned]") == [None, None]
     assert "onerror" in page.locator("h2").first.inner_text()
@@ -122,4 +122,35 @@ def test_without_javascript_the_verdict_and_the_text_are_read(offline, scheme):
     assert page.title() == "disconnect.sse"
     dark = page.locator("body").evaluate("(body) => getComputedStyle(body).backgroundColor")
     assert (dark == "rgb(255, 255, 255)") is (scheme == "light")
+    page.context.close()
+
+
+@pytest.mark.parametrize(
+    ("asked", "steps"),
+    [
+        ("", [5, 8]),
+        ("#step=3", [3, 8]),
+        ("#stepper=2&step=3", [5, 3]),
+        ("#step=999", [5, 8]),
+        ("#step=0", [0, 8]),
+        ("#step=-1", [5, 8]),
+        ("#step=1e3&x=<b>", [5, 8]),
+        ("#stepper=3&step=1", [5, 8]),
+    ],
+)
+def test_a_link_opens_its_step(offline, asked, steps):
+    def seen():
+        ranges = page.locator(".ags-range").all()
+        return [int(each.input_value()) for each in ranges]
+
+    page = offline.open("two", [*of_capture("two.sse", capture("two_responses"))], asked=asked)
+    page.locator(".ags-row").nth(6).wait_for()
+    assert seen() == steps
+    page.evaluate("(hash) => { location.hash = hash; }", "#stepper=2&step=1")
+    page.wait_for_function("() => document.querySelectorAll('.ags-range')[1].value === '1'")
+    for place in (0, 1):
+        page.get_by_role("button", name="share step").nth(place).click()
+    links = page.locator(".ags-shared code").all_text_contents()
+    asked = [f"#step={steps[0]}", "#stepper=2&step=1"]
+    assert links == [f"{offline.file.as_uri()}{each}" for each in asked]
     page.context.close()

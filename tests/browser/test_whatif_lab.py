@@ -28,7 +28,7 @@ def test_play_becomes_a_test(opened, violations):
     page = opened.page
     press(opened, "cut here")
     page.wait_for_function(CODE, arg="capture('success_2_edit').cut(after=17)")
-    verdicts = page.locator(".ags-verdict").all_inner_texts()
+    verdicts = page.locator(".ags-verdict-text").all_inner_texts()
     assert "RELEASED at event 18: 1 call released" in verdicts[0]
     assert "DISCARDED at the end of the stream, after event 17" in verdicts[1]
     assert (

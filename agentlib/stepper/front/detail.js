@@ -1,34 +1,13 @@
-// The panels that show what a state holds: its sentence, texts, buffers, gate, raw event and notes.
+// The panels that show what a state holds: its sentence, texts, buffers and raw event.
+// What the last event changed is marked in each.
 
 const TAIL = 2000;              // characters of a long buffer that are shown unasked
-const RAW_PART = 20000;         // bytes of a long event that are shown unasked
+const RAW_PART = 4000;          // bytes of a long event that are shown unasked
 const MOST_BUFFERS = 24;        // buffers of one sort that are shown at once
-const STATUS = {
-  pass: ["✓", "passed"], fail: ["✕", "failed"], waiting: ["·", "waiting"],
-  not_checked: ["○", "not checked"], not_applicable: ["–", "does not apply"],
-};
-
-// The sentence of the current event: seen at once, and spoken at a bearable pace.
-function spokenPanel(trace, playing) {
-  const seen = make("div", "caption");
-  const spoken = make("div", "unseen");
-  spoken.setAttribute("aria-live", "polite");
-  let timer = 0, state = null;
-  return {
-    root: seen,
-    spoken,
-    stop: () => clearTimeout(timer),
-    paint(next) {
-      const moved = state && state.k !== next.k;
-      state = next;
-      setText(seen, describe(trace, next));
-      if (!moved || timer) return;
-      timer = setTimeout(() => {
-        timer = 0;
-        setText(spoken, announcement(trace, state));
-      }, playing() ? 2000 : 150);
-    },
-  };
+// The sentence of the current event.
+function captionPanel(trace) {
+  const root = make("div", "caption");
+  return { root, paint(state) { setText(root, describe(trace, state)); } };
 }
 
 // A growing text: its end, the newest fragment marked, and a button for what is left out.
@@ -52,7 +31,7 @@ function growingText(label) {
       root.classList.toggle("ags-open", !state.done);
       more.hidden = end <= TAIL;
       setText(more, all ? "show the end only" : `… ${number(from)} before this: show all`);
-      const lines = end - from > 240 || before.shown.split("\n", 6).length > 5;
+      const lines = inner.textContent.length > 80 || before.shown.split("\n", 4).length > 3;
       if (lines === root.hasAttribute("tabindex")) return;
       if (!lines) { root.removeAttribute("tabindex"); root.removeAttribute("role"); return; }
       root.tabIndex = 0;
@@ -111,14 +90,6 @@ function chip(word, value) {
   return make("span", "chip", make("span", "chip-word", word), id);
 }
 
-// Name a group by the words of its label, which change with the state.
-function named(root, label, name) {
-  label.id = `ags-${name}-${Math.random().toString(36).slice(2)}`;
-  root.setAttribute("role", "group");
-  root.setAttribute("aria-labelledby", label.id);
-  return root;
-}
-
 function bufferCard(buffer) {
   const name = plain(clip(buffer.name || "(no name)", 60));
   const text = growingText(`arguments of ${name} so far`);
@@ -139,15 +110,15 @@ function bufferCard(buffer) {
     paint(state, { gate, touched }) {
       text.paint(state);
       const part = Math.min(1, state.length / buffer.limit);
-      setText(size, `${number(state.length)} / ${number(buffer.limit)} characters`);
+      setText(size, `${number(state.length)} / ${number(buffer.limit)}`);
       setAttribute(meter, "aria-valuenow", Math.min(state.length, buffer.limit));
       fill.style.transform = `scaleX(${part})`;
       meter.classList.toggle("ags-high", part > 0.8);
       root.classList.toggle("ags-touched", touched === buffer);
       fate.classList.toggle("ags-is-done", state.done);
       const progress = state.done
-        ? "✓ arguments done — progress only: one string is complete, the response is not"
-        : "fragments are still arriving — not parsed";
+        ? "✓ arguments done: progress only: one string is complete, the response is not"
+        : "fragments are still arriving; not parsed";
       setText(fate, { closed: progress, released: "✓ released with the whole response",
         discarded: "✕ discarded with the whole response" }[gate.state]);
     },
@@ -155,137 +126,79 @@ function bufferCard(buffer) {
 }
 
 function bufferPanel(trace) {
-  const label = make("div", "label", "Pending argument buffers");
+  const label = make("div", "unseen", "Pending argument buffers");
   const list = make("div", "cards");
   const paint = cards(list, make("div", "card empty", "no call so far"), bufferCard);
+  let touched = null;
   return {
     root: named(make("div", "section", label, list), label, "buffers"),
+    // What the event changed is brought into sight, where the column holds more than fits.
+    reveal(column) {
+      if (!touched || list.childNodes.length < 2) return;
+      const card = list.querySelector(".ags-touched");
+      const off = card.offsetTop - column.scrollTop;
+      if (off < 0 || off + card.offsetHeight > column.clientHeight) {
+        column.scrollTop = card.offsetTop - 8;
+      }
+    },
     paint(state) {
       const calls = state.buffers.filter(({ buffer }) => buffer.kind === "arguments");
       list.classList.toggle("ags-many", calls.length > 2);
       setText(label, { closed: "Pending argument buffers", released: "Argument buffers · released",
         discarded: "Argument buffers · discarded" }[state.gate.state]);
-      paint(calls, { gate: state.gate, touched: trace.buffers[state.touched] });
-    },
-  };
-}
-
-function gatePanel(trace) {
-  const icon = make("span", "gate-icon");
-  const word = make("span", "gate-word");
-  const headline = make("span", "headline");
-  const head = make("div", "gate-head", icon, make("div", "", word, headline));
-  const checks = trace.checks.map(([, title]) => {
-    const glyph = make("span", "glyph");
-    const status = make("span", "unseen");
-    const detail = make("div", "finding");
-    glyph.setAttribute("aria-hidden", "true");
-    return { glyph, status, detail,
-      root: make("li", "check", glyph, make("div", "", make("span", "", title), status, detail)) };
-  });
-  const list = make("ul", "checks", ...checks.map(({ root }) => root));
-  list.setAttribute("aria-label", "checks of the gate");
-  const calls = make("div", "released");
-  const released = make("span", "counter");
-  const executed = make("span", "counter", "executed ", make("b", "", "0"), " tools");
-  const hasty = make("span", "counter hasty");
-  const root = named(make("div", "gate", head, list, calls,
-    make("div", "counters", released, executed, hasty)), head, "gate");
-  let painted = -1;
-
-  function paintGate({ gate, gateIndex, released: batch }) {
-    if (painted === gateIndex) return;
-    painted = gateIndex;
-    root.dataset.state = gate.state;
-    icon.replaceChildren(draw(ICONS[gate.state], "icon", 15));
-    setText(word, GATE_WORD[gate.state]);
-    setText(headline, clip(gate.headline, 600));
-    checks.forEach(({ root: item, glyph, status, detail }, i) => {
-      const [name, why] = gate.findings[i] ?? ["waiting", ""];
-      item.className = `ags-check ags-${name}`;
-      setText(glyph, STATUS[name][0]);
-      const over = name === "waiting" && gate.state === "discarded";
-      setText(status, `: ${over ? "not reached" : STATUS[name][1]}`);
-      setText(detail, name === "fail" || name === "not_checked" ? clip(why, 600) : "");
-      item.title = name === "fail" ? "" : plain(clip(why, 200));
-    });
-    calls.replaceChildren(...batch.map((call) => make("div", "call",
-      make("div", "card-head", stream("call-name", call.name, 64), chip("call", call.call_id)),
-      setText(make("div", "call-arguments"), clip(call.arguments, TAIL)))));
-    released.replaceChildren("released ", make("b", "", number(batch.length)),
-      batch.length === 1 ? " call" : " calls");
-  }
-
-  return {
-    root,
-    paint(state) {
-      paintGate(state);
-      const n = state.hasty.length;
-      if (hasty.count === n) return;
-      hasty.count = n;
-      const where = n ? `: ${state.hasty.slice(-3).map((call) =>
-        `${clip(call.name || "(no name)", 40)} at event ${number(call.at)}`).join(", ")}` : "";
-      hasty.classList.toggle("ags-some", n > 0);
-      hasty.replaceChildren("a hasty adapter would have executed ", make("b", "", number(n)),
-        " by now", ...textNodes(where));
+      const before = touched;
+      touched = calls.find(({ buffer }) => buffer === trace.buffers[state.touched])?.buffer ?? null;
+      paint(calls, { gate: state.gate, touched });
+      return touched !== before;
     },
   };
 }
 
 function rawPanel(trace) {
-  const title = make("span", "raw-title");
-  const peek = make("span", "raw-peek");
-  const text = make("div", "raw-text");
+  const title = make("span", "");
+  const before = make("span"), mark = make("mark", "mark just"), after = make("span");
+  const text = make("div", "raw-text", before, mark, after);
   const more = make("button", "more-text");
-  const forms = ["indented", "as received"].map((label) => {
-    const button = make("button", "form", label);
-    button.type = "button";
-    button.addEventListener("click", () => { indented = label === "indented"; show(); });
-    return button;
-  });
-  const choice = make("div", "forms", ...forms);
-  choice.setAttribute("role", "group");
-  choice.setAttribute("aria-label", "form of the raw event");
+  const form = make("button", "form", "indent");
+  form.type = more.type = "button";
+  form.title = "show the event indented, or as it was received";
+  form.addEventListener("click", () => { indented = !indented; show(); });
+  more.addEventListener("click", () => { whole = true; show(); });
   text.tabIndex = 0;
   text.setAttribute("role", "group");
   text.setAttribute("aria-label", "raw event");
-  more.type = "button";
-  more.addEventListener("click", () => { whole = true; show(); });
-  const root = make("details", "raw", make("summary", "summary", title, peek), choice, text, more);
-  let k = 0, indented = true, whole = false;
-  root.addEventListener("toggle", () => show());
+  const label = make("div", "label", title, form);
+  let now = null, indented = false, whole = false;
 
   function show() {
-    if (!root.open) return;
-    const raw = rawAt(trace, k, whole ? Infinity : RAW_PART);
+    const { k } = now;
+    const received = rawAt(trace, k, whole ? Infinity : RAW_PART);
+    const raw = indented ? indentJson(received) : received;
     const none = trace.raw ? "there is no event here" : "…";
-    setText(text, (indented ? indentJson(raw) : raw) || none);
+    const grown = now.buffers.find(({ grew, buffer }) =>
+      grew && buffer === trace.buffers[now.touched]);
+    const [from, to] = fragmentRange(raw, grown?.buffer.text.slice(grown.fresh, grown.end))
+      ?? [raw.length, raw.length];
+    setText(before, raw.slice(0, from) || none);
+    setText(mark, raw.slice(from, to));
+    setText(after, raw.slice(to));
+    const far = from > 200 && to > from;
+    if (far || text.moved) text.scrollTop = far ? Math.max(0, mark.offsetTop - 30) : 0;
+    text.moved = far;
     const left = k >= 1 && k <= trace.count && !whole ? rawSize(trace, k) - RAW_PART : 0;
     more.hidden = left <= 0;
     setText(more, `${number(left)} more bytes: show all`);
-    forms.forEach((button, i) => setAttribute(button, "aria-pressed", (i === 0) === indented));
+    setAttribute(form, "aria-pressed", indented);
   }
 
   return {
-    root,
+    root: make("div", "raw", label, text, more),
     paint(state) {
-      k = state.k;
+      const { k } = (now = state);
       whole = false;
-      const event = k >= 1 && k <= trace.count;
-      const none = k ? `no event · ${clip(trace.end?.detail ?? "", 300)}`
-        : "raw event · nothing read yet";
-      setText(title, event ? `raw event ${number(k)} · ${clip(state.kind, 80)} · ` +
-        plural(rawSize(trace, k), "byte") : none);
-      setText(peek, event ? clip(rawAt(trace, k, 900), 220) : "");
+      setText(title, k >= 1 && k <= trace.count
+        ? `raw event ${number(k)} · ${plural(rawSize(trace, k), "byte")}` : "raw event");
       show();
     },
   };
-}
-
-function notesPanel(trace) {
-  const notes = trace.notes.map((note) => setText(make("li", ""), clip(note, 600)));
-  const root = make("ul", "notes", ...notes);
-  root.setAttribute("aria-label", "notes");
-  root.hidden = !trace.notes.length;
-  return { root, paint() {} };
 }

@@ -21,6 +21,10 @@ const ICONS = {
   first: "M2 2h1.8v8H2zM11 2v8L4.6 6z", last: "M8.2 2H10v8H8.2zM1 2v8l6.4-4z",
   back: "M11 4.9H5.8V2L1 6l4.8 4V7.1H11z", step: "M1 4.9h5.2V2L11 6l-4.8 4V7.1H1z",
   change: "M1 2v8l5-4zM5.4 2v8l5-4zM10.2 2h1.5v8h-1.5z",
+  gate: "M1 2v8l5.6-4zM7.6 1.5h1.6v9H7.6z",
+  hasty: "M.6 4.3L4 .9l3.9 1.2-1.3 1.3 4.8 5-1.7 1.7-5-4.8-1.3 1.3z",
+  file: "M5 1h2v4.6h2.6L6 9 2.4 5.6H5zM1 9.6h10v1.6H1z",
+  share: "M6.8 1h4.4v4.4L9.6 3.8 5.7 7.7 4.5 6.5l3.9-3.9zM1 2.6h4v1.6H2.6v5.2h5.2V7h1.6v4H1z",
   play: "M2.5 1.5v9l8-4.5z", pause: "M2.5 2h2.6v8H2.5zM6.9 2h2.6v8H6.9z",
   closed: "M2.2 5.2h7.6V11H2.2zM3.6 5V3.8a2.4 2.4 0 0 1 4.8 0V5H7.1V3.8a1.1 1.1 0 0 0-2.2 0V5z",
   released: "M4.6 10.4L.6 6.4l1.5-1.5 2.5 2.5L9.9 2l1.5 1.5z", discarded: SHAPES[STOPPED],
@@ -34,18 +38,19 @@ function make(tag, name, ...children) {
   return node;
 }
 
+// An SVG element of class ags-NAME.
+function shape(tag, name, attributes) {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  if (name) node.setAttribute("class", name.split(" ").map((part) => `ags-${part}`).join(" "));
+  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+  return node;
+}
+
 // Draw a picture of 12 by 12 units from the commands of one path.
 function draw(path, name, size = 12) {
-  const space = "http://www.w3.org/2000/svg";
-  const picture = document.createElementNS(space, "svg");
-  const shape = document.createElementNS(space, "path");
-  shape.setAttribute("d", path);
-  picture.setAttribute("viewBox", "-1 -1 14 14");
-  picture.setAttribute("class", `ags-${name}`);
-  picture.setAttribute("width", size);
-  picture.setAttribute("height", size);
-  picture.setAttribute("aria-hidden", "true");
-  picture.append(shape);
+  const picture = shape("svg", name,
+    { viewBox: "-1 -1 14 14", width: size, height: size, "aria-hidden": "true" });
+  picture.append(shape("path", "", { d: path }));
   return picture;
 }
 
@@ -68,14 +73,34 @@ function setAttribute(node, name, value) {
 
 const stream = (name, text, limit = 80) => setText(make("bdi", name), clip(text ?? "", limit));
 
-// One button of the controls. It stays focusable when it has nothing to do.
-function control(icon, label, hint, action, name = "") {
+// A button that does `action`. It stays focusable when it has nothing to do.
+function plainButton(label, hint, action, name = "", icon = "") {
   const word = make("span", "word", label);
-  const button = make("button", `button ${name}`.trim(), draw(ICONS[icon], "icon"), word);
+  const button = make("button", `button ${name}`.trim(),
+    ...(icon ? [draw(ICONS[icon], "icon")] : []), word);
   button.type = "button";
   button.title = hint;
   button.addEventListener("click", () => {
     if (button.getAttribute("aria-disabled") !== "true") action();
   });
   return button;
+}
+
+// Name a group by the words of its label, which change with the state.
+function named(root, label, name) {
+  label.id = `ags-${name}-${Math.random().toString(36).slice(2)}`;
+  root.setAttribute("role", "group");
+  root.setAttribute("aria-labelledby", label.id);
+  return root;
+}
+
+// Select the text that `node` shows, and copy it where a page may. Calls `said` with the outcome.
+function copyShown(node, text, said) {
+  const range = document.createRange();
+  range.selectNodeContents(node);
+  getSelection().removeAllRanges();
+  getSelection().addRange(range);
+  const written = navigator.clipboard?.writeText(text) ?? Promise.reject(new Error());
+  written.then(() => said("copied"),
+    () => said("selected: copy it with the keys of your browser"));
 }

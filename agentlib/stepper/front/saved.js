@@ -23,9 +23,18 @@ function readSaved(text) {
       : value);
 }
 
+// Open each stepper of the page, at the step that the address asks for, if it asks for one.
 function openSaved() {
-  for (const place of document.querySelectorAll("[data-stepper]")) {
-    const data = document.getElementById(place.dataset.stepper);
-    render({ model: plainModel(readSaved(data.textContent)), el: place });
-  }
+  [...document.querySelectorAll("[data-stepper]")].forEach((el, i) => {
+    const place = i + 1;
+    const values = readSaved(document.getElementById(el.dataset.stepper).textContent);
+    const asked = stepAsked(location.hash, place);
+    const model = plainModel({ ...values, place, index: asked ?? values.index });
+    render({ model, el });
+    if (asked !== null && place > 1) el.scrollIntoView();
+    window.addEventListener("hashchange", () => {
+      const to = stepAsked(location.hash, place);
+      if (to !== null) model.set("index", to);
+    });
+  });
 }

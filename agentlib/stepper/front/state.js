@@ -4,7 +4,7 @@
 export const LIFECYCLE = 0, TEXT = 1, ARGUMENTS = 2, DONE = 3, COMPLETED = 4, STOPPED = 5;
 export const OTHER = 6, UNREAD = 7, END = 8;
 
-// Read the form that lab/wire.py writes. Binary columns are little-endian and may come unaligned.
+// Read the form that payload.py writes. Binary columns are little-endian and may come unaligned.
 // Where `raw` is deflated, it is null until `unpackRaw` has brought it.
 export function readTrace(wire) {
   const column = (value, Type) => new Type(bytesOf(value).slice().buffer);
@@ -32,7 +32,6 @@ export function readTrace(wire) {
   for (const buffer of trace.buffers) {
     buffer.spoken = spokenName(buffer, names.get(buffer.name) > 1);
   }
-  trace.several = calls.length > 1;
   trace.runs = foldRuns(trace);
   return trace;
 }
@@ -104,6 +103,26 @@ export function kindAt(trace, k) {
   return k > trace.count ? trace.end.label : trace.names[trace.kind[k - 1]];
 }
 
+// The next event at which the gate changes, or null; the first at which a hasty adapter acts.
+export function nextGateChange(trace, k) {
+  return trace.gate.find(({ at }) => at > k)?.at ?? null;
+}
+
+export const firstHasty = (trace) => trace.hasty[0]?.at ?? null;
+
+// For each check, the step at which it is decided: from there on it says what it says at the end.
+// One that says so from the start is decided with the gate; null is one that only waits.
+export function decidedAt(trace) {
+  const final = trace.gate.at(-1).findings;
+  return trace.checks.map((_, i) => {
+    const [status] = final[i] ?? ["waiting"];
+    if (status === "waiting") return null;
+    let at = trace.gate.length - 1;
+    while (at > 0 && trace.gate[at - 1].findings[i]?.[0] === status) at--;
+    return trace.gate.at(at || -1).at;
+  });
+}
+
 // Everything that the stepper shows at k. It depends on the first k events alone.
 export function stateAt(trace, k) {
   const gateIndex = Math.max(0, countUpTo(trace.gate, k, (entry) => entry.at) - 1);
@@ -142,6 +161,26 @@ export function rawAt(trace, k, limit = Infinity) {
 
 export const rawSize = (trace, k) => trace.offset[k] - trace.offset[k - 1];
 
+// Where a fragment stands in the JSON text of an event, as [from, to], or null.
+export function fragmentRange(raw, fragment) {
+  if (!fragment) return null;
+  const usual = JSON.stringify(fragment), at = raw.indexOf(usual);
+  if (at >= 0) return [at + 1, at + usual.length - 1];
+  for (const { 0: found, index } of raw.matchAll(/"(?:[^"\\]|\\.)*"/g)) {
+    try {
+      if (JSON.parse(found) === fragment) return [index + 1, index + found.length - 1];
+    } catch { /* no JSON string: what is not understood is not marked */ }
+  }
+  return null;
+}
+
+// Where a reader is, in words; it is counted in events, and the end of a cut stream is after them.
+export function placeWords(trace, k) {
+  const count = number(trace.count);
+  return k > trace.count ? `end, after event ${count} of ${count}`
+    : `event ${number(k)} of ${count}`;
+}
+
 export const number = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, ",");
 
 export const plural = (n, word) => `${number(n)} ${word}${n === 1 ? "" : "s"}`;
@@ -150,29 +189,6 @@ export const plural = (n, word) => `${number(n)} ${word}${n === 1 ? "" : "s"}`;
 export function shortKind(kind) {
   const short = kind.replace(/^response\./, "").replace(/^function_call_arguments\./, "arguments.");
   return clip(short, 80);
-}
-
-const LABELS = new Map(Object.entries({
-  "event without a type": "event", "not readable": "unreadable",
-  "output_item.added": "item added", "output_item.done": "item done",
-  "content_part.added": "part added", "content_part.done": "part done",
-  "output_text.done": "text done", "refusal.done": "refusal done",
-  "arguments.done": "args done", "stream ended": "end",
-}));
-
-// A word or two for a dot of the timeline.
-export function dotLabel(trace, run) {
-  const first = trace.runs[run];
-  const events = (trace.runs[run + 1] ?? trace.last + 1) - first;
-  const role = roleAt(trace, first);
-  if (role === TEXT || role === ARGUMENTS) {
-    const { kind, name } = trace.buffers[trace.buffer[first - 1]] ?? { kind: "delta" };
-    const word = plain(kind !== "arguments" ? kind : (trace.several && clip(name, 12)) || "args");
-    return events > 1 ? `${word} ×${number(events)}` : word;
-  }
-  const kind = shortKind(kindAt(trace, first));
-  const known = LABELS.get(kind) ?? LABELS.get(kind.split(" ")[0]);
-  return plain(clip(known ?? kind.split(".").pop().replaceAll("_", " "), 16));
 }
 
 // One sentence: what event k changed.
@@ -216,8 +232,10 @@ export const GATE_WORD = { closed: "Gate closed", released: "Released", discarde
 export function announcement(trace, state) {
   const place = state.k === 0 ? "Start" : state.k > trace.count ? "End of the stream"
     : `Event ${state.k} of ${trace.count}`;
+  const ran = state.hasty.length;
   const kind = state.k && state.k <= trace.count ? `, ${plain(shortKind(state.kind))}` : "";
-  return `${place}${kind}. ${plain(describe(trace, state))} ${GATE_WORD[state.gate.state]}.`;
+  return `${place}${kind}. ${plain(describe(trace, state))} ${GATE_WORD[state.gate.state]}.` +
+    (ran ? ` A hasty adapter ran ${plural(ran, "call")}.` : "");
 }
 
 // Characters that hide, or that reorder their neighbours, so that a text looks like another one.

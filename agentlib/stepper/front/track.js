@@ -1,172 +1,91 @@
-// The panels that move a reader along a trace: header and controls, timeline, scrubber, event list.
+// The panels that move a reader along a trace: header and controls, and the list of events.
 // A panel is {root, paint(state)}; painting touches only what changed.
 
-const ROW = 26;                 // height of a row of the event list, in pixels; see stepper.css
+const COARSE = matchMedia("(pointer: coarse)");
 const SPARE_ROWS = 6;           // rows kept ready above and below the visible ones
-const DOT_SPACE = 30;           // least distance between two dots of the timeline, in pixels
 const SPEEDS = [1, 2, 5, 20, 100, 1000]; // events a second
 
 function headPanel(trace, actions) {
-  const place = make("span", "place");
+  const place = make("span", "count");
+  const button = (icon, label, hint, name = "") =>
+    plainButton(label, hint, actions[icon], name, icon);
   const back = [
-    control("first", "first", "to the start (Home)", actions.first, "brief"),
-    control("back", "back", "one event back (Left)", actions.back, "brief"),
+    button("first", "first", "to the start (Home)", "brief"),
+    button("back", "back", "one event back (Left)"),
   ];
-  const on = [
-    control("step", "step", "one event on (Right)", actions.step, "primary"),
-    control("change", "next change", "to the next run of events (Shift+Right)", actions.change),
-    control("last", "last", "to the end (End)", actions.last, "brief"),
-  ];
-  const play = control("play", "play", "play or pause (Space)", actions.play);
+  const step = button("step", "step", "one event on (Right)", "primary");
+  const gate = button("gate", "gate change", "to the next event at which the gate changes (G)");
+  const hasty = button("hasty", "first hasty act",
+    "to the event at which a hasty adapter would first run a tool (H)");
+  const play = button("play", "play", "play or pause (Space)");
+  const last = button("last", "last", "to the end (End)", "brief");
   const speed = make("select", "speed");
   for (const rate of SPEEDS) {
     speed.append(new Option(`${number(rate)}×`, rate, rate === 2, rate === 2));
   }
   speed.setAttribute("aria-label", "speed, events a second");
   speed.title = "events a second";
-  const controls = make("div", "controls", ...back, ...on, play, speed);
+  const controls = make("div", "controls", ...back, step, gate, hasty, last, play, speed);
   controls.setAttribute("role", "group");
   controls.setAttribute("aria-label", "controls");
   const title = make("div", "title", stream("name", trace.title, 120),
-    make("div", "under", stream("subtitle", trace.subtitle, 200), place));
+    stream("subtitle", trace.subtitle, 200));
+  const acts = firstHasty(trace);
   return {
-    root: make("div", "head", title, controls),
+    root: make("div", "head", title, controls, place),
     rate: () => Number(speed.value),
     playing(on) {
       play.replaceChildren(draw(ICONS[on ? "pause" : "play"], "icon"),
         make("span", "word", on ? "pause" : "play"));
     },
     paint({ k }) {
-      const end = k > trace.count;
-      setText(place, `${end && k ? "end of the stream, after event" : "event"} ` +
-        `${number(Math.min(k, trace.count))} of ${number(trace.count)}`);
-      for (const button of back) setAttribute(button, "aria-disabled", k === 0);
-      for (const button of on) setAttribute(button, "aria-disabled", k === trace.last);
+      setText(place, placeWords(trace, k));
+      for (const each of back) setAttribute(each, "aria-disabled", k === 0);
+      for (const each of [step, last]) setAttribute(each, "aria-disabled", k === trace.last);
+      setAttribute(gate, "aria-disabled", nextGateChange(trace, k) === null);
+      setAttribute(hasty, "aria-disabled", acts === null || acts === k);
     },
   };
 }
 
-// A dot for each run; where they do not all fit, a window of them. It is for the eye and the mouse:
-// the event list is the same for keys and screen readers.
-function timePanel(trace, go) {
-  const total = trace.runs.length;
-  const rail = make("div", "rail");
-  const done = make("div", "rail-done");
-  const before = make("span", "more before");
-  const after = make("span", "more after");
-  const dots = make("div", "dots");
-  const root = make("div", "time", rail, done, before, after, dots);
-  root.setAttribute("aria-hidden", "true");
-  let width = 0, start = 0, shown = [], painted = null;
-
-  function layout(run) {
-    const pad = width < 600 ? 34 : 60;
-    const room = Math.max(2, Math.floor((width - 2 * pad) / DOT_SPACE) + 1);
-    const fits = total <= room;
-    const edge = Math.min(3, room >> 2);
-    if (fits) start = 0;
-    else if (run < start + edge || run >= start + room - edge) {
-      start = Math.max(0, Math.min(total - room, run - (room >> 1)));
-    }
-    start = Math.min(start, Math.max(0, total - room));
-    const count = Math.min(room, total);
-    const key = `${width} ${start}`;
-    if (painted === key) return;
-    painted = key;
-    const space = count > 1 ? Math.min(240, (width - 2 * pad) / (count - 1)) : 0;
-    const left = (width - space * (count - 1)) / 2;
-    shown = Array.from({ length: count }, (_, i) => dot(start + i, left + i * space));
-    dots.replaceChildren(...shown.map(({ node }) => node));
-    rail.style.left = `${left}px`;
-    rail.style.width = `${space * (count - 1)}px`;
-    done.style.left = `${left}px`;
-    setText(before, start > 0 ? `‹ ${number(start)}` : "");
-    const rest = total - start - count;
-    setText(after, rest > 0 ? `${number(rest)} ›` : "");
+// The events of which a reader wants to see a list: all, or those of one role.
+function filterOf(trace, changed) {
+  const roles = new Set(trace.role);
+  if (trace.end) roles.add(END);
+  const select = make("select", "filter", new Option("all kinds", ""));
+  for (const role of [...roles].sort((a, b) => a - b)) {
+    select.append(new Option(ROLE_NAMES[role], role));
   }
-
-  function dot(run, x) {
-    const first = trace.runs[run];
-    const role = roleAt(trace, first);
-    const label = dotLabel(trace, run);
-    const node = make("div", `dot role-${role}`, draw(SHAPES[role], "shape", 16),
-      make("span", "dot-label", label));
-    node.style.left = `${x}px`;
-    node.title = `event ${number(first)}: ${plain(clip(kindAt(trace, first), 80))}`;
-    node.addEventListener("click", () => go(first));
-    const weight = role === TEXT || role === ARGUMENTS ? 1 : 2;
-    return { node, run, x, half: label.length * 3.1 + 4, weight };
-  }
-
-  // Labels in order of weight, each only where it touches none that is already there.
-  function label(current) {
-    const taken = [];
-    const byWeight = [...shown].sort((a, b) =>
-      (b.run === current) - (a.run === current) || b.weight - a.weight || a.run - b.run);
-    for (const item of byWeight) {
-      const free = taken.every(({ x, half }) => Math.abs(x - item.x) >= half + item.half);
-      if (free) taken.push(item);
-      item.node.classList.toggle("ags-quiet", !free);
-    }
-  }
-
-  return {
-    root,
-    resize(to) { width = to; },
-    paint({ k }) {
-      if (!width || !total) return;
-      const current = runOf(trace, k);
-      layout(current);
-      for (const { node, run } of shown) {
-        node.classList.toggle("ags-now", run === current);
-        node.classList.toggle("ags-later", run > current);
-      }
-      label(current);
-      const reached = Math.max(0, Math.min(shown.length - 1, current - start));
-      done.style.width = current < start ? "0" : `${shown[reached].x - shown[0].x}px`;
-    },
-  };
-}
-
-function scrubPanel(trace, go) {
-  const range = make("input", "range");
-  range.type = "range";
-  range.min = 0;
-  range.max = trace.last;
-  range.step = 1;
-  range.setAttribute("aria-label", "event");
-  range.addEventListener("input", () => go(Number(range.value)));
-  const output = make("output", "count");
-  return {
-    root: make("div", "scrub", range, output),
-    paint({ k }) {
-      range.value = k;
-      range.style.setProperty("--at", trace.last ? k / trace.last : 0);
-      setAttribute(range, "aria-valuetext",
-        k > trace.count ? "end of the stream" : `event ${k} of ${trace.count}`);
-      setText(output, `step ${number(k)} / ${number(trace.last)}`);
-    },
-  };
+  select.setAttribute("aria-label", "events shown");
+  const api = { root: select, shown: null };
+  select.addEventListener("change", () => {
+    const all = Array.from({ length: trace.last }, (_, i) => i + 1);
+    const role = Number(select.value);
+    api.shown = select.value === "" ? null
+      : Uint32Array.from(all.filter((k) => roleAt(trace, k) === role));
+    changed();
+  });
+  return api;
 }
 
 // The event list: a listbox of which only the visible rows, and the current one, are in the page.
 function listPanel(trace, go, id) {
+  const tall = COARSE.matches ? 44 : 22;
   const space = make("div", "rows");
   const box = make("div", "list", space);
-  const legend = make("div", "legend");
+  const filter = filterOf(trace, refill);
   const rows = new Map();
   let height = 0, top = 0, current = 0, scheduled = false, placed = false;
-  space.style.height = `${trace.last * ROW}px`;
+  const length = () => filter.shown?.length ?? trace.last;
+  const at = (place) => filter.shown?.[place - 1] ?? place;
+  // How many of the rows are at or before event k.
+  const placeOf = (k) => (filter.shown ? countUpTo(filter.shown, k) : k);
+  space.style.height = `${length() * tall}px`;
   space.setAttribute("role", "presentation");
   box.setAttribute("role", "listbox");
   box.setAttribute("aria-label", "events");
   box.tabIndex = 0;
-  legend.setAttribute("aria-hidden", "true");
-  const roles = new Set(trace.role);
-  if (trace.end) roles.add(END);
-  for (const role of [...roles].sort((a, b) => a - b)) {
-    legend.append(make("span", `role-${role}`, draw(SHAPES[role], "shape"), ROLE_NAMES[role]));
-  }
+  box.style.setProperty("--ags-row", `${tall}px`);
   box.addEventListener("click", (event) => {
     const row = event.target.closest("[data-k]");
     if (row) go(Number(row.dataset.k));
@@ -177,41 +96,50 @@ function listPanel(trace, go, id) {
     scheduled = true;
   });
 
-  function row(k) {
-    const role = roleAt(trace, k);
+  function refill() {
+    space.replaceChildren();
+    rows.clear();
+    space.style.height = `${length() * tall}px`;
+    placed = false;
+    paint({ k: current });
+  }
+
+  function row(place) {
+    const k = at(place), role = roleAt(trace, k);
     const event = k <= trace.count;
     const pending = event && trace.buffers[trace.buffer[k - 1]];
     const size = event && trace.size[k - 1];
     const kind = shortKind(kindAt(trace, k));
-    const node = make("div", `row role-${role}`, make("span", "number", number(k)),
+    const node = make("div", `row role-${role}`, make("span", "number", event ? number(k) : ""),
       draw(SHAPES[role], "shape"), stream("kind", kind));
     if (pending?.name && !size && !kind.endsWith(pending.name)) {
       node.append(stream("of", pending.name, 40));
     }
-    if (size) node.append(make("span", "of", `+${number(size)}`));
+    if (size) node.append(make("span", "more", `+${number(size)}`));
     if (role >= DONE && role !== OTHER) node.append(unseen(` (${ROLE_NAMES[role]})`));
     node.append(make("span", "unseen when"));
     node.id = `${id}-${k}`;
     node.dataset.k = k;
-    node.style.top = `${(k - 1) * ROW}px`;
+    node.style.top = `${(place - 1) * tall}px`;
     node.title = plain(clip(kindAt(trace, k), 120));
     node.setAttribute("role", "option");
-    node.setAttribute("aria-posinset", k);
-    node.setAttribute("aria-setsize", trace.last);
+    node.setAttribute("aria-posinset", place);
+    node.setAttribute("aria-setsize", length());
     return node;
   }
 
   function fill() {
-    const from = Math.max(1, Math.floor(top / ROW) + 1 - SPARE_ROWS);
-    const to = Math.min(trace.last, Math.ceil((top + height) / ROW) + SPARE_ROWS);
-    for (const [k, node] of rows) {
-      if ((k < from || k > to) && k !== current) { node.remove(); rows.delete(k); }
+    const from = Math.max(1, Math.floor(top / tall) + 1 - SPARE_ROWS);
+    const to = Math.min(length(), Math.ceil((top + height) / tall) + SPARE_ROWS);
+    const here = placeOf(current);
+    for (const [place, node] of rows) {
+      if ((place < from || place > to) && place !== here) { node.remove(); rows.delete(place); }
     }
     const wanted = Array.from({ length: Math.max(0, to - from + 1) }, (_, i) => from + i);
-    if (current && (current < from || current > to)) wanted.push(current);
-    for (const k of wanted) {
-      if (!rows.has(k)) { rows.set(k, row(k)); space.append(rows.get(k)); }
-      const node = rows.get(k);
+    if (here && (here < from || here > to)) wanted.push(here);
+    for (const place of wanted) {
+      if (!rows.has(place)) { rows.set(place, row(place)); space.append(rows.get(place)); }
+      const node = rows.get(place), k = at(place);
       const when = k === current ? "now" : k > current ? "later" : "past";
       if (node.when === when) continue;
       node.when = when;
@@ -222,26 +150,29 @@ function listPanel(trace, go, id) {
     }
   }
 
+  function paint({ k }) {
+    current = k;
+    if (!height) return;
+    const here = placeOf(k), above = (here - 1) * tall, margin = Math.min(2 * tall, height / 3);
+    const most = Math.max(0, length() * tall - height);
+    // Scrolling forces a layout: it scrolls far, so that most steps do not scroll.
+    let wanted = top;
+    if (!placed) wanted = above - height / 2;
+    else if (above - margin < top) wanted = above - (2 * height) / 3;
+    else if (above + tall + margin > top + height) wanted = above - height / 3;
+    placed = true;
+    wanted = Math.max(0, Math.min(most, Math.round(wanted)));
+    if (wanted !== top) box.scrollTop = top = wanted;
+    fill();
+    if (here && at(here) === k) setAttribute(box, "aria-activedescendant", `${id}-${k}`);
+    else box.removeAttribute("aria-activedescendant");
+  }
+
+  const label = make("div", "label", make("span", "", "events"), filter.root);
   return {
-    root: make("div", "events", box, legend),
+    root: make("div", "events", label, box),
     resize(to) { height = to; },
     box,
-    paint({ k }) {
-      current = k;
-      if (!height) return;
-      const at = (k - 1) * ROW, margin = Math.min(2 * ROW, height / 3);
-      const most = Math.max(0, trace.last * ROW - height);
-      // Scrolling forces a layout: it scrolls far, so that most steps do not scroll.
-      let wanted = top;
-      if (!placed) wanted = at - height / 2;
-      else if (at - margin < top) wanted = at - (2 * height) / 3;
-      else if (at + ROW + margin > top + height) wanted = at - height / 3;
-      placed = true;
-      wanted = Math.max(0, Math.min(most, Math.round(wanted)));
-      if (wanted !== top) box.scrollTop = top = wanted;
-      fill();
-      if (k) setAttribute(box, "aria-activedescendant", `${id}-${k}`);
-      else box.removeAttribute("aria-activedescendant");
-    },
+    paint,
   };
 }

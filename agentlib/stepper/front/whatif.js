@@ -1,14 +1,16 @@
-// The what-if row: edits of the stream at the current event, and what the gate says then, beside
-// what it said before. The kernel makes the edits: the row asks with `edits`, `whatif` answers.
+// The row of what a reader can do with the stream: edit it at the current event, put a file of
+// their own in its place, and pass the step on. The kernel makes the edits and opens the file: the
+// row asks with `edits` or `file`, `whatif` answers.
 
 const FRAGMENT_LINES = 3;
 // A kernel that is busy with another cell, or gone, gives no answer: the row says so after these.
-const ANSWER_SECONDS = 15;
+const ANSWER_SECONDS = 3;
+const MOST_FILE_BYTES = 32_000_000;
 const EDITS = [
   ["cut", "cut here", "end the stream after this event"],
   ["drop", "drop", "leave this event out"],
   ["double", "double", "send this event twice"],
-  ["swap", "swap with next", "send this event after the one that follows it"],
+  ["swap", "swap", "send this event after the one that follows it"],
 ];
 
 // The fragment of an event: what stands at the first of these paths that leads to a string.
@@ -22,59 +24,76 @@ function fragmentAt(raw, places) {
   return null;
 }
 
-function plainButton(label, hint, action, name = "") {
-  const button = make("button", `button ${name}`.trim(), label);
-  button.type = "button";
-  button.title = hint;
-  button.addEventListener("click", () => {
-    if (button.getAttribute("aria-disabled") !== "true") action();
-  });
-  return button;
-}
-
-function whatIfPanel(model, seek) {
+function whatIfPanel(model, seek, say) {
   const label = make("span", "label", "What if");
   const root = named(make("div", "whatif"), label, "whatif");
+  const row = make("div", "whatif-row", label);
+  const shared = sharePanel(model, say);
   if (!model.get("whatif")) {
-    root.append(make("div", "whatif-row", label, make("span", "faint",
-      "To edit this stream, open it in a notebook: there a kernel can answer.")));
-    return { root, paint() {} };
+    row.append(make("span", "faint",
+      "To edit this stream, or to step a file of your own, open it in a notebook."), shared.button);
+    root.append(shared.root, row);
+    return { root, paint: shared.paint, drop() {} };
   }
   let state = null, trace = null, asking = "", form = null, waiting = 0;
 
-  const place = make("span", "faint");
+  const place = make("span", "faint asking");
   const buttons = Object.fromEntries(EDITS.map(([name, text, hint]) =>
     [name, plainButton(text, hint, () => ask(name, [state.k]))]));
-  buttons.edit = plainButton("edit fragment…", "send another text in this event", editFragment);
+  buttons.edit = plainButton("edit…", "send another text in this event", editFragment);
   buttons.stop = plainButton("stop reason…", "let the response stop otherwise", editStop);
-  const row = make("div", "whatif-row", label, ...Object.values(buttons), place);
+  const picker = make("input", "unseen picker");
+  Object.assign(picker, { type: "file", hidden: true });
+  picker.addEventListener("change", () => { drop(picker.files[0]); picker.value = ""; });
+  const own = plainButton("your file", "step a recording of your own: choose it, or drop it here",
+    () => picker.click(), "", "file");
+  row.append(...Object.values(buttons), place,
+    make("span", "whatif-end", own, shared.button), picker);
   const slot = make("div", "whatif-form");
   const alarm = make("div", "whatif-error");
-  const answer = answerPanel(seek, () => ask(null, [], -1), () => ask(null, [], 0));
-  const spoken = make("div", "unseen");
-  alarm.setAttribute("role", "alert");
-  spoken.setAttribute("aria-live", "polite");
-  root.append(row, slot, alarm, answer.root, spoken);
+  const answer = answerPanel(seek, () => ask(null, [], -1), () => ask(null, [], 0), say);
+  root.append(answer.root, slot, alarm, shared.root, row);
+
+  function complain(words) {
+    setText(alarm, words);
+    if (words) say(words);
+  }
+
+  function wait(what) {
+    asking = what;
+    close();
+    complain("");
+    clearTimeout(waiting);
+    waiting = setTimeout(giveUp, 1000 * ANSWER_SECONDS);
+    update();
+  }
 
   // Ask for one edit more, or for the first `keep` edits only; -1 is all but the last.
   function ask(name, args, keep) {
     if (asking) return;
     const done = model.get("whatif").edits;
-    const wanted = name ? [...done, [name, args]] : done.slice(0, keep);
-    asking = name ? `${name} ${args[0]}` : keep ? "undo" : "reset";
-    close();
-    setText(alarm, "");
-    waiting = setTimeout(giveUp, 1000 * ANSWER_SECONDS);
-    model.set("edits", wanted);
+    wait(name ? `${name} ${args[0]}` : keep ? "undo" : "reset");
+    model.set("edits", name ? [...done, [name, args]] : done.slice(0, keep));
     model.save_changes();
-    update();
+  }
+
+  async function drop(file) {
+    if (!file || asking) return;
+    if (file.size > MOST_FILE_BYTES) {
+      complain(`A file of more than ${number(MOST_FILE_BYTES)} bytes is opened by code: ` +
+        "Stepper(path).");
+      return;
+    }
+    wait(plain(clip(file.name, 80)));
+    model.set("file", { name: file.name, data: new DataView(await file.arrayBuffer()) });
+    model.save_changes();
   }
 
   // An answer that comes later is shown all the same.
   function giveUp() {
     asking = "";
-    setText(alarm, `No answer for ${ANSWER_SECONDS} seconds: the kernel is busy with another cell, `
-      + "or gone. Wait for it, or run the cell again.");
+    complain(`No answer for ${ANSWER_SECONDS} seconds: the kernel is busy with another cell, or ` +
+      "was restarted. Wait for it, or run the cell again.");
     update();
   }
 
@@ -107,7 +126,7 @@ function whatIfPanel(model, seek) {
     const { places, limit } = model.get("whatif");
     const text = fragmentAt(rawAt(trace, state.k), places);
     if (text === null || text.length > limit) {
-      setText(alarm, text === null ? `Event ${number(state.k)} carries no text fragment.`
+      complain(text === null ? `Event ${number(state.k)} carries no text fragment.`
         : `A fragment of more than ${number(limit)} characters is edited by code.`);
       return;
     }
@@ -142,9 +161,8 @@ function whatIfPanel(model, seek) {
     for (const [name, button] of Object.entries(buttons)) {
       setAttribute(button, "aria-disabled", !can(name));
     }
-    const where = state.k > trace.count ? "at the end of the stream"
-      : state.k ? `at event ${number(state.k)}` : "before the first event";
-    setText(place, asking ? "waiting for the kernel …" : where);
+    setAttribute(own, "aria-disabled", Boolean(asking));
+    setText(place, asking ? "waiting for the kernel …" : "");
     answer.busy(Boolean(asking));
   }
 
@@ -153,11 +171,14 @@ function whatIfPanel(model, seek) {
     const did = asking;
     asking = "";
     clearTimeout(waiting);
-    setText(alarm, told.error ? clip(told.error, 300) : "");
     answer.paint(told);
     update();
     const undone = told.edits.length ? "" : "The stream is as it was recorded. ";
-    setText(spoken, told.error || !did ? "" : `${did}: ${undone}${answer.sentence(told)}`);
+    if (told.error) complain(clip(told.error, 300));
+    else {
+      complain("");
+      if (did) say(`${did}: ${undone}${answer.sentence(told)}`);
+    }
     // A button that is gone cannot keep the focus.
     if (!told.edits.length && answer.held()) buttons.cut.focus();
   });
@@ -165,76 +186,15 @@ function whatIfPanel(model, seek) {
 
   return {
     root,
+    drop,
+    resize: answer.resize,
+    stop: () => clearTimeout(waiting),
     paint(next, of) {
-      if (state && next.k !== state.k) { close(); setText(alarm, ""); }
+      if (state && next.k !== state.k) { close(); complain(""); }
       state = next;
       trace = of;
+      shared.paint(next, of);
       update();
-    },
-  };
-}
-
-// Both verdicts, where they differ first, and the edits as code.
-function answerPanel(seek, undo, reset) {
-  const verdicts = ["before", "now"].map((name) => {
-    const icon = make("span", "gate-icon"), text = make("span");
-    return { name, icon, text, root: make("div", "verdict", make("span", "chip-word", name), icon,
-      text) };
-  });
-  const differ = make("span");
-  const show = plainButton("show it", "go to that event", () => seek(Number(show.dataset.k)));
-  const code = make("code", "whatif-code");
-  const copied = make("span", "faint");
-  const copy = plainButton("copy", "copy the line", copyCode);
-  const changes = [plainButton("undo", "take the last edit back", undo),
-    plainButton("reset", "take all edits back", reset)];
-  const root = make("div", "whatif-answer", ...verdicts.map((verdict) => verdict.root),
-    make("div", "whatif-row", make("span", "chip-word", "differ"), differ, show),
-    make("div", "whatif-row", make("span", "chip-word", "as code"), code, copy),
-    make("div", "whatif-row", ...changes, copied));
-  code.tabIndex = 0;
-  code.setAttribute("role", "group");
-  code.setAttribute("aria-label", "the edits as code");
-  copied.setAttribute("aria-live", "polite");
-  // Keys that move a caret or a selection within the line are no steps.
-  code.addEventListener("keydown", (event) => {
-    if (event.shiftKey && event.key.startsWith("Arrow")) event.stopPropagation();
-  });
-
-  function copyCode() {
-    const range = document.createRange();
-    range.selectNodeContents(code);
-    getSelection().removeAllRanges();
-    getSelection().addRange(range);
-    const written = navigator.clipboard?.writeText(code.whole) ?? Promise.reject(new Error());
-    written.then(() => setText(copied, "copied"),
-      () => setText(copied, "selected: copy it with the keys of your browser"));
-  }
-
-  return {
-    root,
-    held: () => root.contains(document.activeElement),
-    sentence: (told) => (told.edits.length
-      ? `now ${told.now.text}. Before ${told.before.text}. They differ ${told.difference}.` : ""),
-    busy(on) {
-      setAttribute(root, "aria-busy", on);
-      for (const button of changes) setAttribute(button, "aria-disabled", on);
-    },
-    paint(told) {
-      root.hidden = !told.edits.length;
-      setText(copied, "");
-      if (root.hidden) return;
-      for (const { name, icon, text, root: line } of verdicts) {
-        const { state, text: words } = told[name];
-        line.dataset.state = state;
-        icon.replaceChildren(draw(ICONS[state], "icon", 13));
-        setText(text, clip(words, 400));
-      }
-      setText(differ, told.difference);
-      show.hidden = told.differs === null;
-      show.dataset.k = told.differs ?? 0;
-      code.whole = told.code;
-      setText(code, clip(told.code, 4000));
     },
   };
 }

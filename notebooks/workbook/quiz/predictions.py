@@ -16,7 +16,7 @@ from typing import Any
 import anywidget
 import traitlets
 
-from agentlib.stepper.front_end import front_style
+from agentlib.stepper.front_end import front_style, read_front
 from agentlib.stepper.widget import WIDGET_VIEW
 from workbook.progress_file import keep
 from workbook.quiz.questions import QUESTIONS, Choice, Question
@@ -55,7 +55,7 @@ class Explained:
 class Prediction(anywidget.AnyWidget):
     """The form of one question. `choice` is the letter that the reader chose last, or ""."""
 
-    _esm = (FRONT / "predict.js").read_text(encoding="utf-8")
+    _esm = f"{read_front('host.js')}\n{(FRONT / 'predict.js').read_text(encoding='utf-8')}"
     _css = f"{front_style()}\n{(FRONT / 'predict.css').read_text(encoding='utf-8')}"
 
     asked: traitlets.Dict[str, Any] = traitlets.Dict().tag(sync=True)

@@ -21,7 +21,7 @@ function render({ model, el }) {
     box.type = "radio";
     box.name = group;
     box.value = LETTERS[i];
-    box.addEventListener("change", () => setDisabled(false));
+    box.addEventListener("change", () => choose(i));
     return box;
   });
   const labels = choices.map((choice, i) =>
@@ -31,12 +31,19 @@ function render({ model, el }) {
   const form = element("form", "ags-quiz",
     element("fieldset", "", element("legend", "", text), ...labels), button, said);
   const root = element("div", "ags", form);
-  root.dataset.lmSuppressShortcuts = "true";
-  // The keys of a form are its own: the notebook would go to the next cell.
-  root.addEventListener("keydown", (event) => event.stopPropagation());
 
   function setDisabled(disabled) {
     button.setAttribute("aria-disabled", String(disabled));
+  }
+
+  // What was said of another choice is not said of this one.
+  function choose(i) {
+    const made = LETTERS[i] === model.get("choice");
+    setDisabled(made);
+    if (made) return show(LETTERS[i]);
+    said.replaceChildren();
+    delete said.dataset.right;
+    for (const label of labels) label.classList.remove("ags-quiz-made");
   }
 
   function show(letter) {
@@ -65,6 +72,8 @@ function render({ model, el }) {
   setDisabled(true);
   show(model.get("choice"));
   el.append(root);
+  const leave = [keepKeys(root), followTheme(root)];
+  return () => leave.forEach((each) => each());
 }
 
 export default { render };
