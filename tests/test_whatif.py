@@ -90,7 +90,8 @@ def test_both_verdicts_stand_side_by_side_with_where_they_differ(stepper):
             10,
             (
                 "first at the end of the stream, after event 11: both are released, "
-                "and not the same; a hasty adapter at event 10: it executes 1 call too, not the same"
+                "and not the same; a hasty adapter at event 10: it executes 1 call too, "
+                "not the same"
             ),
         ),
     ],

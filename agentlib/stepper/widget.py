@@ -19,7 +19,7 @@ import traitlets
 from agentlib.assembly import Decision, Limits
 from agentlib.conversation import Catalog
 from agentlib.failures import ResponseFailure
-from agentlib.jsonvalues import shorten
+from agentlib.jsonvalues import one_line, shorten
 from agentlib.recordings.capture import Capture
 from agentlib.recordings.edits import Edit, EditError
 from agentlib.stepper.frame import Frame
@@ -173,7 +173,7 @@ class Stepper(anywidget.AnyWidget):
         capture = Capture.from_bytes(bytes(data), name=Path(name).stem or "capture")
         fault = capture.responses[0].fault
         if not capture.responses[0].events and fault is not None:
-            return self._answer(f"{shorten(name, 80)} holds no stream: {fault}")
+            return self._answer(f"{one_line(shorten(name, 80))} holds no stream: {fault}")
         with self.hold_sync():
             self.edits = []
             self._open(capture, None, 1, f"Capture.load({name!r})")
