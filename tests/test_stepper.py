@@ -23,6 +23,12 @@ from agentlib.stepper.front_end import (
 )
 from agentlib.stepper.payload import to_wire
 from agentlib.stepper.replay import Replay
+from agentlib.stepper.run_front import (
+    RUN_SAVED_SCRIPTS,
+    RUN_SCRIPTS,
+    RUN_STYLES,
+    run_script,
+)
 from agentlib.stepper.widget import MAX_FILE_BYTES, WIDGET_VIEW, Stepper
 
 # What could turn text into markup or code, or an attribute into one.
@@ -284,22 +290,25 @@ def test_nothing_is_asked_of_a_network(source):
     assert addresses <= {"http://www.w3.org/2000/svg"}
 
 
-def test_every_script_and_no_other_is_part_of_the_widget():
-    of_others = {SAVED_SCRIPT, "predict.js", "predict.css"}
-    assert {*SCRIPTS, *STYLES} == {path.name for path in FRONT.iterdir()} - of_others
+def test_every_file_is_part_of_a_widget_or_of_a_saved_page():
+    of_runs = {*RUN_SCRIPTS, *RUN_STYLES, *RUN_SAVED_SCRIPTS}
+    assert {path.name for path in FRONT.iterdir()} == {*SCRIPTS, *STYLES, *of_runs}
+    assert SAVED_SCRIPT not in SCRIPTS
     assert all(read_front(name) in front_script() for name in SCRIPTS)
     assert all(read_front(name) in front_style() for name in STYLES)
 
 
-def test_no_name_is_defined_by_two_scripts():
+@pytest.mark.parametrize("script", [front_script, run_script])
+def test_no_name_is_defined_by_two_scripts(script):
     names = re.findall(
-        r"^(?:export )?(?:async )?(?:const|let|function) (\w+)", front_script(), re.MULTILINE
+        r"^(?:export )?(?:async )?(?:const|let|function) (\w+)", script(), re.MULTILINE
     )
     assert len(names) == len(set(names))
 
 
-def test_of_a_model_it_uses_what_any_page_can_offer():
-    assert set(re.findall(r"model\.(\w+)", front_script())) == {"get", "set", "on", "save_changes"}
+@pytest.mark.parametrize("script", [front_script, run_script])
+def test_of_a_model_it_uses_what_any_page_can_offer(script):
+    assert set(re.findall(r"model\.(\w+)", script())) == {"get", "set", "on", "save_changes"}
 
 
 def test_lines_of_the_front_end_fit_a_screen(source):

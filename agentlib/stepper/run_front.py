@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from agentlib.stepper.front_end import SAVED_SCRIPT, read_front
 
-# The first two are the stepper's: what shows hostile text, and columns of numbers, is one code.
+# The first three are the stepper's: what keeps the page's keys and theme, shows hostile text, and
+# reads columns of numbers, is one code.
 RUN_SCRIPTS = (
+    "host.js",
     "state.js",
     "page.js",
     "run_state.js",

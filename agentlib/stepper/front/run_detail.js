@@ -49,7 +49,8 @@ function runList(run, go, id) {
   function row(place) {
     const k = listed[place], kind = runKind(run, k);
     const node = make("div", `run-row run-kind-${kind}`, make("span", "run-number", number(k)),
-      stream("run-row-label", runLabel(run, k), 60), stream("run-row-beside", runBeside(run, k), 24));
+      stream("run-row-label", runLabel(run, k), 60),
+      stream("run-row-beside", runBeside(run, k), 24));
     node.id = `${id}-${k}`;
     node.dataset.k = k;
     node.style.top = `${place * RUN_ROW}px`;
@@ -64,7 +65,8 @@ function runList(run, go, id) {
     for (const [place, node] of rows) {
       if ((place < from || place > to) && place !== current) { node.remove(); rows.delete(place); }
     }
-    for (let place = Math.max(0, from); place < Math.min(listed.length, to + 1); place++) add(place);
+    const end = Math.min(listed.length, to + 1);
+    for (let place = Math.max(0, from); place < end; place++) add(place);
     if (listed.length && current >= 0) add(current);
   }
 
@@ -144,7 +146,8 @@ function runCard({ buffer, end, fresh, grew, done, call }, gate) {
     return make("div", "run-card", make("div", "run-faint", `${buffer.kind}, ${standing}`), text);
   }
   const state = call ? call.state.replaceAll("_", " ")
-    : gate.state === "discarded" ? "discarded" : done ? "done: progress only" : "arriving, not parsed";
+    : gate.state === "discarded" ? "discarded"
+      : done ? "done: progress only" : "arriving, not parsed";
   const head = make("div", "run-card-head", stream("run-call", buffer.name, 60),
     stream("run-chip", `call ${buffer.id}`, 60), make("span", "run-chip run-state", state));
   const card = make("div", "run-card run-call-card", head, text);

@@ -1,5 +1,5 @@
-// What the run stepper knows of a run, without a page: pure functions from the trace and an index k.
-// k = 0 is before the run, k is the state after moment k. It uses the names of state.js.
+// What the run stepper knows of a run, without a page: pure functions from the trace and an index
+// k. k = 0 is before the run, k is the state after moment k. It uses the names of state.js.
 
 const RUN_DELTAS = new Set(["text", "arguments"]);
 const RUN_STREAM = new Set(["lifecycle", "text", "arguments", "done", "completed", "stopped"]);

@@ -1,23 +1,8 @@
 // The run stepper: a recorded run, every state of which is already in the browser, so that a step
-// asks no kernel. These files stand one after the other in one module, behind state.js and page.js.
+// asks no kernel. These files stand one after the other in one module, behind host.js,
+// state.js and page.js.
 
 const RUN_RATE = 4;              // moments a second, when it plays
-
-// While the focus is inside `root`, single keys are its own: JupyterLab asks the focused element
-// itself whether its commands should rest, and listens early.
-function keepRunKeys(root) {
-  const name = "data-lm-suppress-shortcuts";
-  const single = ({ ctrlKey, altKey, metaKey }) => !(ctrlKey || altKey || metaKey);
-  const mark = (event) => {
-    const target = event.composedPath()[0];
-    if (!(target instanceof Element) || !root.contains(target)) return;
-    for (const node of [target, root]) node.toggleAttribute(name, single(event));
-  };
-  root.setAttribute(name, "true");
-  window.addEventListener("keydown", mark, true);
-  root.addEventListener("keydown", (event) => { if (single(event)) event.stopPropagation(); });
-  return () => window.removeEventListener("keydown", mark, true);
-}
 
 function runKeyAction(event, actions) {
   if (event.ctrlKey || event.altKey || event.metaKey) return null;
@@ -81,7 +66,13 @@ function openRun(wire, start, id, painted) {
     nodes: [head.root, lanes.root, strip.root, spoken.root,
       make("div", "run-body", list.root, detail.root, left.root), screens.root, spoken.region],
     begin() { size.observe(list.box); paint(); },
-    close() { alive = false; stop(); spoken.stop(); size.disconnect(); cancelAnimationFrame(frame); },
+    close() {
+      alive = false;
+      stop();
+      spoken.stop();
+      size.disconnect();
+      cancelAnimationFrame(frame);
+    },
   };
 }
 
@@ -117,7 +108,7 @@ function render({ model, el }) {
   }
   root.tabIndex = 0;
   root.setAttribute("role", "group");
-  const release = keepRunKeys(root);
+  const leave = [keepKeys(root)];
   root.addEventListener("keydown", (event) => {
     const action = runKeyAction(event, view.actions);
     if (!action) return;
@@ -133,8 +124,14 @@ function render({ model, el }) {
   model.on("change:trace", () => { if (alive) show(view.now()); });
   root.append(part, whatIf.root);
   el.append(root);
+  leave.push(followTheme(root));
   show(saved);
-  return () => { alive = false; release(); view.close(); clearTimeout(telling); };
+  return () => {
+    alive = false;
+    for (const each of leave) each();
+    view.close();
+    clearTimeout(telling);
+  };
 }
 
 export default { render };

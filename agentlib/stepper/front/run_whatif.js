@@ -40,7 +40,8 @@ function runWhatIf(model, view) {
     old = wire ? runLanes(readRun(wire), null, "run-small") : null;
     before.replaceChildren(...(old ? [make("div", "run-caption", "as it was"), old.root] : []));
     old?.paint({ k: wire.last });
-    words.replaceChildren(...(error ? [error] : lines).map((line) => stream("run-answer-line", line, 240)));
+    words.replaceChildren(...(error ? [error] : lines).map((line) =>
+      stream("run-answer-line", line, 240)));
     root.classList.toggle("ags-run-changed", Boolean(wire));
   }
   model.on("change:whatif", () => { show(); });
