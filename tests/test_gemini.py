@@ -460,3 +460,13 @@ def test_the_tolerance_ends_no_call_that_could_go_on(schema, last):
 def test_the_tolerance_makes_up_no_end():
     for end in ([], [chunk(reason="MAX_TOKENS")], [{"error": {"message": "x"}}]):
         assert rejected("gemini", [chunk(*PARTS), *end], tools_of(TWO), compat=["unended-call"])
+
+
+def test_what_comes_after_the_end_under_another_id_belongs_to_another_response():
+    other = {**chunk(call("run_tests")), "responseId": "r_2"}
+    assert [name for _, name, _ in released("gemini", [chunk(ONE), STOP, other]).calls] == [
+        "read_file"
+    ]
+    for late in (chunk(ONE), STOP):
+        assert rejected("gemini", [chunk(ONE), STOP, other, late]).check == "response_id"
+    assert rejected("gemini", [chunk(ONE), other, STOP])

@@ -4,7 +4,8 @@
 whose parts go on where the last one's ended. `FunctionCall` and `PartialArg`: a call's arguments
 come whole, or piece by piece, each at the path of one argument; a string goes on while its piece
 says so, a call while its part does, and no other call begins meanwhile. A candidate is complete
-when its finish reason is STOP and no call goes on. Nothing comes after it but the usage.
+when its finish reason is STOP and no call goes on. Nothing comes after it but the usage, or
+another response, by its ID.
 
 Nothing is numbered, counted or restated, and a call without an ID is not at fault: it goes by its
 place, which is written `local_call_1` and so on. What a mutation leaves of a valid stream goes
@@ -123,7 +124,15 @@ class _Reply:
 def decode(events: Sequence[Native]) -> Content:
     """Return what the stream expresses; raises where the API does not allow it."""
     reply = _Reply()
+    over = False
     for event in events:
+        named = event.get("responseId")
+        if reply.reason and isinstance(named, str) and named not in ("", reply.response_id):
+            over = True  # another response begins, and the rest is its own
+        if over:
+            adds = event.get("candidates") or event.get("promptFeedback")
+            require(named != reply.response_id or not adds)
+            continue
         require(event.get("error") is None)
         _identify(reply, event.get("responseId"))
         feedback = event.get("promptFeedback")
