@@ -1,5 +1,7 @@
 """The reports of an attack, whatever an agent has written; and how its own last words are read."""
 
+import subprocess
+import sys
 import xml.etree.ElementTree as ET
 
 import pytest
@@ -96,3 +98,28 @@ def test_the_error_is_named_and_not_what_is_written_after_it(output, error, unca
     # A status of 0 is no crash, and what a function raises gets to its caller.
     assert bool(Ended(1, 0.1, output).crash) == uncaught
     assert Ended(0, 0.1, output).crash == Ended(1, 0.1, output, in_process=True).crash == ""
+
+
+FAILING = """
+from agentlib import probe
+
+pytest_plugins = ["agentlib.attack.pytest_plugin"]
+
+
+def test_it(hostile_provider):
+    report = hostile_provider(lambda: None, tool="edit")
+    assert report.safe, report
+"""
+
+
+def test_a_test_that_fails_shows_the_whole_report(tmp_path):
+    (tmp_path / "conftest.py").write_text(FAILING.partition("\n\n\n")[0], encoding="utf-8")
+    (tmp_path / "test_it.py").write_text(FAILING.partition("\n\n\n")[2], encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", str(tmp_path)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert ended.returncode == 1
+    _, _, section = ended.stdout.partition("- agentlib attack -")
+    assert "invalid good-call (edit)" in " ".join(section.split())
+    assert "it ended without asking a model; does it read OPENAI_BASE_URL" in " ".join(
+        section.split()
+    )

@@ -47,6 +47,9 @@ the streams of `agentlib attack`, in its own environment, with the versions that
   one, and it does not: its `cut-after-item-done` and `done-without-finish` show that.
 - *No, raised* means that the process ended with an error; *no, told the model* that it
   asked again, with what went wrong; *no, ended* that the run ended without either.
+- In the two scenarios that fall silent, the connection is reset after 15 seconds. The read
+  time-out of most clients is longer: who *raised* there did so at the reset, and what it makes of
+  its own time-out was not seen. *Not measured* says that the scenario is newer than the run.
 - A dash says that the scenario has no form for this tool: a strict schema requires every argument,
   so that there is no default to fall back on; another allows arguments that it does not name.
 - *Let go of a held connection*: the response had completed, and the server kept the connection
