@@ -42,7 +42,7 @@ from agentlib.stepper.run_trace import (
     entry_words,
     placed,
 )
-from agentlib.stepper.run_words import DID, gave, outcome_words, seconds, took
+from agentlib.stepper.run_words import DID, answered, gave, outcome_words, seconds, took
 from agentlib.stepper.trace import TracedBuffer
 from agentlib.vocabulary import (
     Completed,
@@ -86,7 +86,7 @@ class _Builder:
         self._waits: set[int] = set()
         self._outcomes: list[Outcome] = []
         self._turn, self._number, self._at = 0, 0, 0.0
-        self._streaming = False
+        self._streaming, self._batch = False, 1
         # Where what stands open in a lane began: the turn, the model's phase, the gate, a tool.
         self._open: dict[tuple[Lane, str], Bar] = {}
         self._steps: dict[type, Callable[[Any], None]] = {
@@ -172,7 +172,8 @@ class _Builder:
             return
         if self._number > 1:
             self._waits.add(self._number)
-        said = [f"{self._name(call_id)} {_answer(a)}" for call_id, a in what.answers.items()]
+        self._batch = self._number
+        said = [f"{self._name(call_id)} {answered(a)}" for call_id, a in what.answers.items()]
         self._add("begin", "resumed", change=f"resumed: {', '.join(said) or 'no answer known'}")
         for call_id, answer in what.answers.items():
             if answer is True:
@@ -276,7 +277,7 @@ class _Builder:
         self._close("user")
 
     def _turned(self, what: Turned) -> None:
-        calls = what.decision.calls
+        calls, self._batch = what.decision.calls, self._number
         self._end_stream()
         count = plural(len(calls), "call")
         self._add("released", "released", count if calls else "an answer", gave(what.decision))
@@ -322,6 +323,9 @@ class _Builder:
         call = what.call
         rows = {bar.row for (lane, _), bar in self._open.items() if lane == "tools"}
         row = next((row for row in range(TOOL_ROWS) if row not in rows), TOOL_ROWS - 1)
+        if self._moments[self._batch - 1].at < self._at:
+            # All calls of a batch are asked at once: one that begins later had no place.
+            self._bars.append(Bar("tools", "queue", self._batch, self._number, "", row))
         self._begin_bar("tools", "tool", call.name, call.call_id, row)
         self._call_is(call.call_id, "runs", "claimed in the journal", call.name)
         change = f"{call.name} runs: it was claimed in the journal before"
@@ -392,9 +396,3 @@ class _Builder:
         self._close("turn")
         self._add("outcome", type(outcome).__name__, "", words)
         self._set_gate("ended", words)
-
-
-def _answer(answer: bool | str) -> str:
-    if answer is True:
-        return "approved"
-    return f"denied: {answer}" if isinstance(answer, str) else "denied"

@@ -36,6 +36,7 @@ GLYPHS = {
     "released": "✓",
     "discarded": "✗",
     "tool": "█",
+    "queue": "┄",
     "approval": "?",
     "draft": "·",
     "committed": "◆",
@@ -198,6 +199,9 @@ def _facts(frame: RunFrame) -> Iterator[str]:
     yield f"  journal  {' · '.join(calls) or 'no call yet'}"
     seen = [f"{_short(p.text, MAX_ENTRY_CHARACTERS)} ({p.kind})" for p in frame.published]
     yield f"  user     {' · '.join(seen) or 'nothing yet'}"
+    if gate.state == "ended" and frame.index == frame.trace.last:
+        spent = [f"{name} {seconds(x)}" for name, x in frame.trace.outcomes[-1].times.items() if x]
+        yield f"  spent    {' · '.join(spent) or 'no time'}"
     executed, pending, unknown = frame.counts
     yield f"  executed {executed} · pending {pending} · unknown {unknown}"
 
@@ -210,7 +214,7 @@ def _buffer_lines(shown: RunBuffer, frame: RunFrame) -> Iterator[str]:
     buffer = shown.buffer
     text = buffer.text[: buffer.length_at(frame.index)]
     if buffer.kind != "arguments":
-        standing = STANDINGS.get(frame.gate.state, "released")
+        standing = STANDINGS[frame.trace.verdict_at(frame.index)]
         yield f"  {buffer.kind:8} {_tail(text)}   ({standing})"
         return
     latest = {call.call_id: call for call in frame.calls}.get(buffer.call_id or "")

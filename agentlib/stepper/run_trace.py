@@ -17,6 +17,7 @@ from itertools import accumulate, pairwise
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
 from agentlib.conversation import Entry, ToolResult
+from agentlib.jsonvalues import dumps
 from agentlib.runtime.limits import RunLimits
 from agentlib.runtime.outcomes import Outcome
 from agentlib.stepper.run_buffers import RunBuffer
@@ -51,6 +52,7 @@ Lane: TypeAlias = Literal["turn", "model", "gate", "tools", "user"]
 LANES: tuple[Lane, ...] = get_args(Lane)
 # A person takes hours where a run takes seconds: the wait is drawn no longer than this part.
 MOST_OF_A_WAIT = 0.15
+VERDICTS = frozenset({"closed", "released", "discarded"})
 
 
 class Moment(NamedTuple):
@@ -157,6 +159,11 @@ class RunTrace:
         """Return what the gate shows."""
         return self.gate[bisect_right(self.gate, index, key=lambda state: state.at) - 1]
 
+    def verdict_at(self, index: int) -> str:
+        """Return what the gate says of the latest stream: closed, released or discarded."""
+        said = [g.state for g in self.gate if g.at <= index and g.state in VERDICTS]
+        return said[-1] if said else "closed"
+
     def calls_at(self, index: int) -> tuple[CallIs, ...]:
         """Return the latest of each call, in the order in which they were released."""
         stop = bisect_right(self.calls, index, key=lambda call: call.at)
@@ -244,5 +251,6 @@ def entry_words(entry: Entry) -> tuple[str, str]:
     if isinstance(entry, ToolResult):
         return "result", f"{entry.call_id}: {entry.output}"
     said = [text for text in (entry.text, entry.refusal) if text]
-    called = [f"calls {call.name} as {call.call_id}" for call in entry.all_calls]
+    called = [f"calls {c.name} {dumps(c.arguments)} as {c.call_id}" for c in entry.calls]
+    called += [f"calls {c.name} {c.arguments} as {c.call_id}" for c in entry.rejected]
     return entry.role, " · ".join([*said, *called])

@@ -76,3 +76,10 @@ def short(text: str, length: int = MAX_DETAIL_CHARACTERS) -> str:
 def seconds(value: float) -> str:
     """Return seconds with up to two decimals, for example "0.25 s"."""
     return f"{round(value, 2):,.10g} s"
+
+
+def answered(answer: bool | str) -> str:
+    """Return what a person answered: approved, or denied and why."""
+    if answer is True:
+        return "approved"
+    return f"denied: {short(answer)}" if isinstance(answer, str) else "denied"

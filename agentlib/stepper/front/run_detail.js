@@ -117,8 +117,8 @@ function runStream() {
   return {
     root,
     paint(state) {
-      const { buffers, gate, k, turn } = state;
-      list.replaceChildren(...(buffers.length ? buffers.map((each) => runCard(each, gate))
+      const { buffers, verdict, k, turn } = state;
+      list.replaceChildren(...(buffers.length ? buffers.map((each) => runCard(each, verdict))
         : [make("div", "run-empty", turn ? "nothing of this turn's stream yet" : "no turn yet")]));
       setText(size, `· ${plural(state.history.length, "entry").replace("entrys", "entries")}`);
       entries.replaceChildren(...state.history.map(({ start, kind, text }) => {
@@ -135,18 +135,18 @@ function runStream() {
 
 const RUN_STANDING = { closed: "draft", discarded: "discarded" };
 
-function runCard({ buffer, end, fresh, grew, done, call }, gate) {
+function runCard({ buffer, end, fresh, grew, done, call }, verdict) {
   const old = make("span", "run-old"), added = make("mark", "run-mark");
   const from = grew ? fresh : end, start = wholeBefore(buffer.text, Math.max(0, from - 1200));
   setText(old, (start ? "…" : "") + buffer.text.slice(start, from));
   setText(added, buffer.text.slice(from, end));
   const text = make("div", "run-code", old, added);
   if (buffer.kind !== "arguments") {
-    const standing = RUN_STANDING[gate.state] ?? "released";
+    const standing = RUN_STANDING[verdict] ?? "released";
     return make("div", "run-card", make("div", "run-faint", `${buffer.kind}, ${standing}`), text);
   }
   const state = call ? call.state.replaceAll("_", " ")
-    : gate.state === "discarded" ? "discarded"
+    : verdict === "discarded" ? "discarded"
       : done ? "done: progress only" : "arriving, not parsed";
   const head = make("div", "run-card-head", stream("run-call", buffer.name, 60),
     stream("run-chip", `call ${buffer.id}`, 60), make("span", "run-chip run-state", state));

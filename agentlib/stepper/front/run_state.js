@@ -4,6 +4,8 @@
 const RUN_DELTAS = new Set(["text", "arguments"]);
 const RUN_STREAM = new Set(["lifecycle", "text", "arguments", "done", "completed", "stopped"]);
 
+const RUN_VERDICTS = new Set(["closed", "released", "discarded"]);
+
 // Read the form that run_payload.py writes.
 export function readRun(wire) {
   const column = (value, Type) => new Type(bytesOf(value).slice().buffer);
@@ -65,11 +67,13 @@ export function runStateAt(run, k) {
   const calls = new Map();
   for (const call of run.calls) if (call.at <= k) calls.set(call.id, call);
   const gate = run.gate[countUpTo(run.gate, k, ({ at }) => at) - 1];
+  const verdict = run.gate.filter(({ at, state }) => at <= k && RUN_VERDICTS.has(state)).at(-1);
   const texts = run.buffers.filter(({ start }) => start <= k);
   return {
     k,
     turn,
     gate,
+    verdict: verdict?.state ?? "closed",
     kind: runKind(run, k),
     calls: [...calls.values()],
     buffers: texts.filter((buffer) => buffer.turn === turn)
