@@ -89,3 +89,12 @@ def test_each_project_is_fresh():
     Project().files.clear()
 
     assert Project().files
+
+
+@pytest.mark.parametrize("name", ["success_2_edit", "chat_edit", "messages_edit"])
+def test_a_recorded_turn_may_be_released_by_its_last_event_or_by_its_end(name):
+    project = Project()
+    answer = capture("success_4_answer")
+    run(RecordedModel(capture(name), answer), [REQUEST], project)
+
+    assert project.ran == ["edit"]
