@@ -6,7 +6,7 @@ from typing import Any
 
 import ipywidgets
 
-from agentlib.stepper.widget import WIDGET_VIEW, Stepper, snapshot_of
+from agentlib.stepper.widget import RUN_ME, WIDGET_VIEW, Stepper
 
 # Narrower than this a stepper cannot show a line of arguments; the next one then goes below.
 COLUMN = "15rem"
@@ -36,8 +36,8 @@ class Abreast(ipywidgets.HBox):  # type: ignore[misc]  # ipywidgets is not typed
         """Return the steppers as text and as HTML beside the live widget's view."""
         view = {"version_major": 2, "version_minor": 0, "model_id": self.model_id}
         frames = "".join(
-            f'<div style="flex:1 1 {COLUMN}">{snapshot_of(stepper.frame)}</div>'
+            f'<div style="flex:1 1 {COLUMN}">{stepper.frame._repr_html_()}</div>'
             for stepper in self.steppers
         )
-        snapshot = f'<div style="display:flex;flex-wrap:wrap;gap:8px">{frames}</div>'
+        snapshot = f'<div style="display:flex;flex-wrap:wrap;gap:8px">{frames}</div>{RUN_ME}'
         return {"text/plain": repr(self), "text/html": snapshot, WIDGET_VIEW: view}, {}

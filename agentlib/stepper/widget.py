@@ -43,7 +43,7 @@ WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 # The page asks no more of a kernel either.
 MAX_FILE_BYTES = 32_000_000
 # A page that shows no live widget shows the frame, and what would bring the widget.
-_RUN_ME = "<p><em>Run this cell to step it here: by keys, lanes and edits.</em></p>"
+RUN_ME = "<p><em>Run this cell to step it here: by keys, lanes and edits.</em></p>"
 
 
 class Stepper(anywidget.AnyWidget):
@@ -264,13 +264,8 @@ class Stepper(anywidget.AnyWidget):
     def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the frame as text and as HTML beside the live widget's view, and no metadata."""
         view = {"version_major": 2, "version_minor": 0, "model_id": self.model_id}
-        snapshot = snapshot_of(self.frame)
+        snapshot = f"{self.frame._repr_html_()}{RUN_ME}"
         return {"text/plain": repr(self), "text/html": snapshot, WIDGET_VIEW: view}, {}
-
-
-def snapshot_of(frame: Frame) -> str:
-    """Return a frame as HTML for a page without a live widget, which says how to get one."""
-    return f"{frame._repr_html_()}{_RUN_ME}"
 
 
 def _sha256(data: bytes) -> str:
