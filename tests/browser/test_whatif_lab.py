@@ -36,7 +36,7 @@ def test_play_becomes_a_test(opened, violations):
     )
     assert violations() == []
 
-    page.locator(".ags-row[data-k='3']").click()
+    page.get_by_role("slider", name="event").fill("3")
     press(opened, "drop")
     page.wait_for_function(CODE, arg="capture('success_2_edit').cut(after=17).drop(3)")
     code = page.evaluate(SHOWN)

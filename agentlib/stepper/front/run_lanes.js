@@ -7,7 +7,8 @@ const RUN_LANE_NAMES = {
 const RUN_BAR_WORDS = {
   turn: "turn", opening: "opening", "first event": "waits for the first event",
   streaming: "streams", closed: "gate closed", released: "released", discarded: "discarded",
-  tool: "runs", queue: "waits for a place", approval: "a person is asked", draft: "draft, not committed",
+  tool: "runs", queue: "waits for a place", approval: "a person is asked",
+  draft: "draft, not committed",
   committed: "committed", kept: "kept from the user", repair: "asked again",
 };
 
