@@ -59,7 +59,7 @@ from agentlib.vocabulary import (
 )
 from agentlib.wording import plural
 
-TOOL_ROWS = 4
+TOOL_ROWS = 3
 # A second is known to a microsecond: what is beyond differs by how numbers were added.
 DIGITS = 6
 _TEXTS: dict[type, tuple[str, str]] = {
@@ -239,8 +239,8 @@ class _Builder:
             name=what.name,
         )
         place = self._buffers.begin(("arguments", what.call_id), call, what.arguments)
-        change = f"a pending buffer opens for {what.name}"
-        self._add("lifecycle", f"call.start {what.name}", "", change, place)
+        label, change = f"call.start {what.name}", f"a pending buffer opens for {what.name}"
+        self._add("lifecycle", label, "", change, place)
 
     def _arguments(self, what: ToolArgsDelta) -> None:
         place = self._buffers.grow(("arguments", what.call_id), self._number, what.text)
@@ -254,12 +254,10 @@ class _Builder:
         change = f"the arguments of {name} are done: progress only"
         self._add("done", f"arguments.done {name}", "", change, place)
 
-    def _corrected(self, what: Corrected) -> None:
-        del what
+    def _corrected(self, _: Corrected) -> None:
         self._add("done", "corrected", "", "what was streamed is replaced, as was allowed")
 
-    def _completed(self, what: Completed) -> None:
-        del what
+    def _completed(self, _: Completed) -> None:
         self._add("completed", "completed", "", "complete, and the checks hold")
 
     def _stopped(self, what: Stopped) -> None:
@@ -321,9 +319,12 @@ class _Builder:
 
     def _tool(self, what: ToolBegan) -> None:
         call = what.call
+        waited = self._moments[self._batch - 1].at < self._at
+        since = self._batch if waited else self._number
         rows = {bar.row for (lane, _), bar in self._open.items() if lane == "tools"}
+        rows |= {bar.row for bar in self._bars if bar.lane == "tools" and bar.end > since}
         row = next((row for row in range(TOOL_ROWS) if row not in rows), TOOL_ROWS - 1)
-        if self._moments[self._batch - 1].at < self._at:
+        if waited:
             # All calls of a batch are asked at once: one that begins later had no place.
             self._bars.append(Bar("tools", "queue", self._batch, self._number, "", row))
         self._begin_bar("tools", "tool", call.name, call.call_id, row)
