@@ -31,7 +31,8 @@ function whatIfPanel(model, seek, say) {
   const shared = sharePanel(model, say);
   if (!model.get("whatif")) {
     row.append(make("span", "faint",
-      "To edit this stream, or to step a file of your own, open it in a notebook."), shared.button);
+      "To edit this stream, or to step a file of your own, open it in a notebook."),
+    make("span", "whatif-end", shared.button));
     root.append(shared.root, row);
     return { root, paint: shared.paint, drop() {} };
   }
