@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from agentlib.runtime.limits import RepairReason as RepairReason
     from agentlib.runtime.limits import RunLimits as RunLimits
     from agentlib.runtime.loop import Run as Run
+    from agentlib.runtime.outcomes import WaitingForApproval as WaitingForApproval
     from agentlib.runtime.receipts import ClaimRule as ClaimRule
     from agentlib.runtime.receipts import receipts_of as receipts_of
     from agentlib.runtime.receipts import unsupported as unsupported
@@ -41,6 +42,7 @@ __all__, __getattr__ = lazy_exports(
         ".ledger": ("BudgetExceeded", "Ledger"),
         ".limits": ("Account", "Prices", "RepairReason", "RunLimits"),
         ".loop": ("Run",),
+        ".outcomes": ("WaitingForApproval",),
         ".receipts": ("ClaimRule", "receipts_of", "unsupported"),
         ".routes": ("RoutedModel",),
         ".state": ("RunState", "StateError"),
