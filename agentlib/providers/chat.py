@@ -22,6 +22,8 @@ from agentlib.providers.fields import (
     count,
     has_content,
     record,
+    refuse_role,
+    refuse_unknown,
     said,
     string,
     violation,
@@ -53,6 +55,9 @@ LABELS = frozenset(
 )
 
 
+_FUNCTION = frozenset({"name", "arguments"})
+
+
 @dataclass(slots=True)
 class _Call:
     """A call as far as it has come; it is not started while its name may still be half."""
@@ -77,6 +82,7 @@ class ChatTranslator:
         self._calls: dict[str, _Call] = {}
         self._at_index: dict[int, _Call] = {}
         self._finish_reason: str | None = None
+        self._filtered = ""
         self.usage: Usage | None = None
 
     @property
@@ -114,7 +120,7 @@ class ChatTranslator:
             told = "this finish reason completes nothing"
             return (Stopped(reason, told, self.usage, cut_by_length=reason == "length"),)
         held = [self._start(call) for call in self._calls.values() if not call.started]
-        problem = disagreement("chat", reason, calls=bool(self._calls))
+        problem = self._filtered or disagreement("chat", reason, calls=bool(self._calls))
         restated = self._response_id if self._restated else None
         return (*held, Completed(restated, problem, usage=self.usage, stop_reason=reason))
 
@@ -137,6 +143,8 @@ class ChatTranslator:
         # Ollama once sent an empty reason where the API sends null.
         reason = choice.get("finish_reason") if choice.get("finish_reason") != "" else None
         delta = _delta(choice)
+        refuse_role(delta)
+        self._filtered = self._filtered or _filtered(choice)
         if self._finish_reason is not None:
             self._refuse_more(delta, reason)
             return
@@ -161,7 +169,7 @@ class ChatTranslator:
         content = delta.get("content")
         if isinstance(content, list):
             yield from _content_parts(content)
-        elif content:
+        elif content not in (None, ""):
             yield TextDelta(TEXT, string(delta, "content"))
         if delta.get("refusal"):
             yield RefusalDelta(REFUSAL, string(delta, "refusal"))
@@ -175,6 +183,7 @@ class ChatTranslator:
             raise violation(f"expected a function call, saw {quote(fragment['type'])}")
         function = fragment.get("function")
         function = record(fragment, "function") if function is not None else {}
+        refuse_unknown(function, _FUNCTION, "a call's function")
         call = self._find(fragment)
         name = string(function, "name", "")
         arguments = string(function, "arguments", "")
@@ -230,6 +239,15 @@ class ChatTranslator:
         return ToolStart(call.call_id, call.name)
 
 
+def _filtered(choice: Native) -> str:
+    """Return how a filter of Azure says that it took something away; empty where none does."""
+    results = choice.get("content_filter_results")
+    for name, result in results.items() if isinstance(results, dict) else ():
+        if isinstance(result, dict) and result.get("filtered") is True:
+            return f"its filter {quote(name)} says that it took content away"
+    return ""
+
+
 def _only(choices: object) -> Native:
     if not isinstance(choices, list) or not isinstance(choices[0], dict):
         raise violation(f"expected a list with one choice, saw {quote(choices)}")
@@ -242,9 +260,14 @@ def _only(choices: object) -> Native:
 def _error(native: Native) -> object:
     """Return the error that a chunk is, nested or flat as servers send it, or None."""
     choices = native.get("choices")
-    for holder in (native, *(choices if isinstance(choices, list) else ())):
-        if isinstance(holder, Mapping) and holder.get("error") is not None:
+    holders = [native, *(choices if isinstance(choices, list) else ())]
+    for holder in holders:
+        if not isinstance(holder, Mapping):
+            continue
+        if holder.get("error") is not None:
             return holder["error"]
+        if "delta" in holder:
+            holders.append(holder["delta"])
     flat = "choices" not in native and isinstance(native.get("message"), str)
     return native if flat or "error" in (native.get("object"), native.get("type")) else None
 

@@ -78,6 +78,30 @@ def said(error: object) -> str:
     return ", ".join(dict.fromkeys(found)) or "no reason given"
 
 
+# Who wrote a response, in the words of each API; a later piece of it need not say so again.
+MODEL_ROLES = (None, "", "assistant", "model")
+
+
+def role_problem(native: Native) -> str:
+    """Return who but the model is said to have written a piece of a response; empty where none."""
+    role = native.get("role")
+    return "" if role in MODEL_ROLES else f"expected a piece of the model's, saw role {quote(role)}"
+
+
+def refuse_role(native: Native) -> None:
+    """Refuse a piece of a response that another than the model is said to have written."""
+    problem = role_problem(native)
+    if problem:
+        raise violation(problem)
+
+
+def refuse_unknown(native: Native, known: Container[str], where: str) -> None:
+    """Refuse what is not known in a call's own content: unknown is progress everywhere else."""
+    for name, value in native.items():
+        if name not in known and value not in (None, ""):
+            raise violation(f"{where} holds {quote(name)}, which is not known")
+
+
 # RFC 7493 (I-JSON): a greater whole number is not the same to every reader.
 MAX_COUNT = 2**53
 SAID = ("reason", "type", "code", "message")

@@ -22,6 +22,8 @@ from agentlib.providers.fields import (
     has_content,
     item_list,
     record,
+    refuse_role,
+    refuse_unknown,
     said,
     string,
     violation,
@@ -55,6 +57,7 @@ _HOSTED = frozenset(
 NOT_PORTABLE = "it cannot be sent back in the portable form"
 UNKNOWN = "what it asks of the host is not known"
 SIGNED = "its thought signature has to go back, and the portable form cannot hold it"
+_CALL = frozenset({"id", "name", "args", "partialArgs", "willContinue"})
 _COUNTERS = (
     "promptTokenCount",
     "toolUsePromptTokenCount",
@@ -96,6 +99,7 @@ class GeminiTranslator:
         self._restated = False
         self._finish_reason: str | None = None
         self._finish_message = ""
+        self._blocked = ""
         self._calls = 0
         self._open: _Call | None = None
         self._others: list[TerminalOther] = []
@@ -116,8 +120,9 @@ class GeminiTranslator:
 
     def translate(self, native: Native) -> tuple[Event, ...]:
         """Return the neutral events that `native`, one decoded chunk, stands for."""
-        if native.get("error") is not None:
-            return (Stopped("error", said(native["error"]), self.usage),)
+        error = _error(native)
+        if error is not None:
+            return (Stopped("error", said(error), self.usage),)
         self._count(native.get("usageMetadata"))
         return tuple(self._chunk(native))
 
@@ -133,7 +138,14 @@ class GeminiTranslator:
         others = tuple(self._others)
         restated = self._response_id if self._restated else None
         return (
-            Completed(restated, others=others, usage=self.usage, native=turn, stop_reason=reason),
+            Completed(
+                restated,
+                self._blocked,
+                others=others,
+                usage=self.usage,
+                native=turn,
+                stop_reason=reason,
+            ),
         )
 
     @property
@@ -170,6 +182,7 @@ class GeminiTranslator:
         if candidate is None:
             return
         reason = candidate.get("finishReason")
+        self._blocked = self._blocked or _blocked(candidate)
         for part in _parts(candidate):
             if self._finish_reason is not None and _says_something(part):
                 raise violation(f"after finish reason {quote(self._finish_reason)} came more")
@@ -234,6 +247,7 @@ class GeminiTranslator:
             call = self._open
             self._refuse_another(call, native)
             self._turn.sign(part)
+        refuse_unknown(native, _CALL, "a call")
         more = read_flag(native, "willContinue")
         text = _written(call.arguments, native, more=more)
         if text:
@@ -319,6 +333,25 @@ def _says_something(part: Native) -> bool:
     return any(value not in (None, "") for key, value in part.items() if key not in _BESIDE)
 
 
+def _error(native: Native) -> object:
+    """Return the error that a chunk or a candidate of it is, or None."""
+    candidates = native.get("candidates")
+    for holder in (native, *(candidates if isinstance(candidates, list) else ())):
+        if isinstance(holder, dict) and holder.get("error") is not None:
+            return holder["error"]
+    # Google's events have no type: this one is the `event:` line of the stream.
+    return native if native.get("type") == "error" else None
+
+
+def _blocked(candidate: Native) -> str:
+    """Return how a safety rating says that it blocked the content; empty where none does."""
+    ratings = candidate.get("safetyRatings")
+    for rating in ratings if isinstance(ratings, list) else ():
+        if isinstance(rating, dict) and rating.get("blocked") is True:
+            return f"its safety rating {quote(rating.get('category'))} says that it blocked content"
+    return ""
+
+
 def _only(native: Native) -> Native | None:
     if native.get("candidates") in (None, []):
         return None
@@ -332,6 +365,7 @@ def _parts(candidate: Native) -> list[dict[str, Any]]:
     if candidate.get("content") is None:
         return []
     content = record(candidate, "content")
+    refuse_role(content)
     return list(item_list(content, "parts")) if content.get("parts") is not None else []
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from agentlib.jsonvalues import MAX_NESTING, StrictJSONError, dumps, quote, strict_loads
-from agentlib.providers.fields import Native, violation
+from agentlib.providers.fields import Native, refuse_unknown, violation
 
 Step: TypeAlias = str | int
 Place: TypeAlias = tuple[Step, ...]
@@ -31,6 +31,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "boolValue": (bool,),
     "nullValue": (type(None), str),
 }
+_PIECE = frozenset({"jsonPath", "willContinue", *_TYPES})
 
 
 @dataclass(slots=True)
@@ -71,6 +72,7 @@ class ArgumentText:
     def take(self, piece: Native) -> str:
         """Write one piece. Raises ProtocolViolation where it does not follow the ones before."""
         place = read_place(piece.get("jsonPath"))
+        refuse_unknown(piece, _PIECE, "a piece of arguments")
         more = read_flag(piece, "willContinue")
         key, value = _value(piece, continues=self._string is not None)
         if more and key != "stringValue":

@@ -19,6 +19,8 @@ from agentlib.providers.fields import (
     count,
     has_content,
     record,
+    refuse_role,
+    refuse_unknown,
     said,
     string,
     violation,
@@ -50,6 +52,11 @@ COUNTERS = {
     "cache_creation": ("ephemeral_1h_input_tokens",),
     "output_tokens_details": ("thinking_tokens",),
 }
+# Where an error may stand besides the event itself.
+_HOLDERS = ("message", "delta", "content_block")
+_INPUT = frozenset({"type", "partial_json"})
+# What may stand beside a stop reason, and with which alone.
+_BESIDE_REASON = {"stop_sequence": ("stop_sequence",), "stop_details": ("refusal",)}
 NOT_REPLAYABLE = "it cannot be sent back in the portable form"
 
 
@@ -78,6 +85,7 @@ class MessagesTranslator:
         self._blocks: dict[int, _Block] = {}
         self._counters: dict[str, int] = {}
         self._stop_reason: str | None = None
+        self._beside: dict[str, tuple[str, ...]] = {}
         self._handlers: dict[str, Callable[[Native], tuple[Event, ...]]] = {
             "content_block_delta": self._delta,
             "content_block_start": self._start,
@@ -102,11 +110,13 @@ class MessagesTranslator:
 
     def translate(self, native: Native) -> tuple[Event, ...]:
         """Return the neutral events that `native`, one decoded event, stands for."""
-        if native.get("error") is not None:
-            return self._error(native)
+        for holder in (native, *map(native.get, _HOLDERS)):
+            if isinstance(holder, dict) and holder.get("error") is not None:
+                return self._error(holder)
         kind = string(native, "type")
         handler = self._handlers.get(kind)
         if handler is None:
+            self._refuse_unknown_of_call(kind, native.get("index"))
             return ()
         if not self._message_id and kind not in ("message_start", "error"):
             raise violation(f"expected message_start first, saw {kind}", check="opened")
@@ -118,6 +128,9 @@ class MessagesTranslator:
 
     def _message_start(self, native: Native) -> tuple[Event, ...]:
         message = record(native, "message")
+        refuse_role(message)
+        if message.get("type") not in (None, "message"):
+            raise violation(f"expected a message, saw {quote(message['type'])}", check="opened")
         self._count(message.get("usage"))
         self._message_id = string(message, "id")
         events = (Opened(self._message_id), *self._whole_content(message))
@@ -180,6 +193,7 @@ class MessagesTranslator:
             _expect(block, TOOL, "input_json_delta")
         if block.kind != TOOL:
             return ()
+        refuse_unknown(delta, _INPUT, "a fragment of a tool's input")
         fragment = string(delta, "partial_json")
         if fragment and block.whole:
             raise violation("a tool's input came whole at its start, and goes on")
@@ -204,6 +218,9 @@ class MessagesTranslator:
         return ()
 
     def _note_reason(self, holder: Native) -> None:
+        for name, reasons in _BESIDE_REASON.items():
+            if holder.get(name) is not None:
+                self._beside[name] = reasons
         reason = holder.get("stop_reason")
         if reason is not None and self._stop_reason not in (None, reason):
             raise violation(f"stop reason {quote(self._stop_reason)} changed to {quote(reason)}")
@@ -231,12 +248,20 @@ class MessagesTranslator:
     def _problem(self, reason: str | None) -> str:
         if reason is None:
             return "it stopped without a stop reason"
+        for name, reasons in self._beside.items():
+            if reason not in reasons:
+                return f"its stop reason is {quote(reason)}, and it carries {name}"
         calls = any(block.kind == TOOL for block in self._blocks.values())
         return disagreement("messages", reason, calls=calls)
 
     def _error(self, native: Native) -> tuple[Event, ...]:
         flat = {name: native.get(name) for name in ("code", "message")}
         return (Stopped("error", said(native.get("error") or flat), self.usage),)
+
+    def _refuse_unknown_of_call(self, kind: str, index: object) -> None:
+        block = self._blocks.get(index) if type(index) is int else None
+        if block is not None and block.kind == TOOL:
+            raise violation(f"saw {quote(kind)}, which is not known, for a tool_use block")
 
     def _refuse_after_stop(self, what: str) -> None:
         if self._stop_reason is not None:

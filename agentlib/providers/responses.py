@@ -29,6 +29,8 @@ from agentlib.providers.responses_body import (
     message_parts,
     read_stop,
     read_usage,
+    refuse_missing,
+    refuse_other_beginning,
     shows_progress,
     terminal_call,
     unfinished_problem,
@@ -36,9 +38,13 @@ from agentlib.providers.responses_body import (
 from agentlib.providers.responses_items import (
     OF_A_PROGRAM,
     Item,
+    agree,
+    agree_at_the_end,
     answers,
     is_of_a_program,
     refusal,
+    refuse_disorder,
+    refuse_status,
     says_more,
     status_problem,
 )
@@ -77,6 +83,7 @@ class ResponsesTranslator:
         self._sequence = -1
         self._items: dict[str, Item] = {}
         self._indexes: set[int] = set()
+        self._begun: list[TerminalText | TerminalOther] = []
         self._handlers: dict[str, Callable[[Native], tuple[Event, ...]]] = {
             "response.function_call_arguments.delta": self._arguments_delta,
             "response.output_text.delta": self._text_delta,
@@ -88,7 +95,7 @@ class ResponsesTranslator:
             "response.in_progress": self._in_progress,
             "response.output_item.added": self._item_added,
             "response.output_item.done": self._item_done,
-            "response.content_part.added": self._located,
+            "response.content_part.added": self._part_added,
             "response.content_part.done": self._part_done,
             "response.output_text.done": self._text_done,
             "response.refusal.done": self._refusal_done,
@@ -141,16 +148,23 @@ class ResponsesTranslator:
     def _arguments_delta(self, native: Native) -> tuple[Event, ...]:
         item = self._growing(native, "function_call")
         if "call_id" in native or "name" in native:
-            self._agree(item, native)
+            agree(item, native)
         return (ToolArgsDelta(item.call_id, string(native, "delta")),)
 
     def _text_delta(self, native: Native) -> tuple[Event, ...]:
-        part = _part_key(self._growing(native, "message"), native)
-        return (TextDelta(part, string(native, "delta")),)
+        part, text = self._more_text(native)
+        return (TextDelta(part, text),)
 
     def _refusal_delta(self, native: Native) -> tuple[Event, ...]:
-        part = _part_key(self._growing(native, "message"), native)
-        return (RefusalDelta(part, string(native, "delta")),)
+        part, text = self._more_text(native)
+        return (RefusalDelta(part, text),)
+
+    def _more_text(self, native: Native) -> tuple[str, str]:
+        item = self._growing(native, "message")
+        part, text = _part_key(item, native), string(native, "delta")
+        if text:
+            item.texts.add(part)
+        return part, text
 
     def _reasoning_delta(self, native: Native) -> tuple[Event, ...]:
         item = self._growing(native, "reasoning")
@@ -206,11 +220,15 @@ class ResponsesTranslator:
                 raise violation(f"output_index {quote(item.index)} is used by two items")
             self._indexes.add(item.index)
         self._items[item.item_id] = item
-        self._refuse_status(native_item, done=False)
+        refuse_status(native_item, done=False)
+        if item.kind == "message" and native_item.get("content") is not None:
+            self._begun += message_parts(item.item_id, native_item)
         if item.kind != "function_call":
+            agree(item, native_item)
             return ()
         item.call_id, item.name = string(native_item, "call_id"), string(native_item, "name")
         item.caller = native_item.get("caller")
+        agree(item, native_item)
         arguments = string(native_item, "arguments", "")
         return (ToolStart(item.call_id, item.name, item.item_id, arguments),)
 
@@ -224,21 +242,33 @@ class ResponsesTranslator:
         if item.done:
             raise violation(f"item {quote(item.item_id)} was done twice")
         item.done = True
-        self._refuse_status(native_item, done=True)
+        refuse_status(native_item, done=True)
+        agree(item, native_item)
         if kind == "function_call":
-            self._agree(item, native_item)
             return (ToolArgsDone(item.call_id, string(native_item, "arguments")),)
         if kind == "message":
             parts = message_parts(item.item_id, native_item)
-            return tuple(_text_done(part) for part in parts if isinstance(part, TerminalText))
+            texts = [part for part in parts if isinstance(part, TerminalText)]
+            refuse_missing(item.texts - {part.part for part in texts})
+            return tuple(map(_text_done, texts))
+        return ()
+
+    def _part_added(self, native: Native) -> tuple[Event, ...]:
+        item = self._growing(native)
+        if item.kind == "message":
+            self._begun.append(message_part(_part_key(item, native), record(native, "part")))
         return ()
 
     def _part_done(self, native: Native) -> tuple[Event, ...]:
         item = self._item(native)
         if item.kind != "message":
             return ()
-        part = message_part(_part_key(item, native), record(native, "part"))
-        return (_text_done(part),) if isinstance(part, TerminalText) else ()
+        key = _part_key(item, native)
+        part = message_part(key, record(native, "part"))
+        if isinstance(part, TerminalText):
+            return (_text_done(part),)
+        refuse_missing(item.texts & {key})
+        return ()
 
     def _text_done(self, native: Native) -> tuple[Event, ...]:
         part = _part_key(self._item(native, "message"), native)
@@ -250,23 +280,25 @@ class ResponsesTranslator:
 
     def _arguments_done(self, native: Native) -> tuple[Event, ...]:
         item = self._item(native, "function_call")
-        self._agree(item, native)
+        agree(item, native)
         return (ToolArgsDone(item.call_id, string(native, "arguments")),)
 
     def _completed(self, native: Native) -> tuple[Event, ...]:
         body = record(native, "response")
         self.usage = read_usage(body.get("usage"))
         items = list(self._terminal_items(body))
+        refuse_other_beginning(self._begun, items)
+        problem = body_problem(body)
         return (
             Completed(
                 response_id=string(body, "id"),
-                problem=body_problem(body),
+                problem=problem,
                 items=tuple(item for item in items if not isinstance(item, TerminalOther)),
                 others=tuple(item for item in items if isinstance(item, TerminalOther)),
                 usage=self.usage,
                 native=self._native_turn(body),
                 # This API has no other word for it.
-                stop_reason=string(body, "status", ""),
+                stop_reason="" if problem else string(body, "status"),
             ),
         )
 
@@ -279,10 +311,6 @@ class ResponsesTranslator:
         end = read_stop(native)
         self.usage = end.usage
         return (end,)
-
-    def _located(self, native: Native) -> tuple[Event, ...]:
-        self._growing(native)
-        return ()
 
     def _refuse_unopened(self, kind: str) -> None:
         if not self._opened:
@@ -321,22 +349,6 @@ class ResponsesTranslator:
             raise violation(f"item {quote(item_id)} was added at {places}")
         return item
 
-    def _refuse_status(self, native_item: Native, *, done: bool) -> None:
-        problem = status_problem(native_item, done=done)
-        if problem:
-            check = "calls_equal" if native_item.get("type") == "function_call" else "lifecycle"
-            raise violation(f"item {quote(native_item.get('id'))}: {problem}", check=check)
-
-    def _agree(self, item: Item, native: Native) -> None:
-        fields = (("call_id", item.call_id), ("name", item.name), ("caller", item.caller))
-        for field, known in fields:
-            seen = native.get(field)
-            if seen is not None and seen != known:
-                raise violation(
-                    f"item {quote(item.item_id)}: expected {field} {quote(known)}, "
-                    f"saw {quote(seen)}"
-                )
-
     def _terminal_items(self, body: Native) -> Iterable[TerminalItem | TerminalOther]:
         missing = dict(self._items)
         places = {item_id: place for place, item_id in enumerate(self._items)}
@@ -349,12 +361,15 @@ class ResponsesTranslator:
             known = missing.get(item_id)
             if known is not None and known.kind == kind:
                 del missing[item_id]
-                last = _refuse_disorder(known, places[item_id], last)
+                last = refuse_disorder(known, places[item_id], last)
+                agree_at_the_end(known, native_item)
             else:
                 known = None
             if kind == "function_call":
                 if known is not None and native_item.get("caller") != known.caller:
                     raise violation(f"item {quote(item_id)} has another caller at the end")
+                if native_item.get("status") == "completed":
+                    refuse_status(native_item, done=True)
                 yield terminal_call(native_item, native=self._native)
                 if is_of_a_program(native_item):
                     yield TerminalOther(kind, "" if self._native else OF_A_PROGRAM)
@@ -372,15 +387,6 @@ class ResponsesTranslator:
         for item in missing.values():
             if item.kind != "function_call":
                 yield TerminalOther(item.kind, fault="omitted")
-
-
-def _refuse_disorder(item: Item, place: int, last: int) -> int:
-    # Without an index the order in which the items were added is the only one.
-    index = item.index if item.index is not None else place
-    if index < last:
-        seen = f"item {quote(item.item_id)} of output_index {index} after {last}"
-        raise violation(f"expected the final output in the streamed order, saw {seen}")
-    return index
 
 
 def _part_key(item: Item, native: Native) -> str:

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from collections.abc import Set as AbstractSet
 
 from agentlib.conversation import Usage
 from agentlib.jsonvalues import quote
-from agentlib.providers.fields import Native, count, has_content, item_list, said, string
+from agentlib.providers.fields import (
+    Native,
+    count,
+    has_content,
+    item_list,
+    said,
+    string,
+    violation,
+)
 from agentlib.providers.responses_items import NOT_PORTABLE, is_whole
 from agentlib.vocabulary import Stopped, TerminalCall, TerminalOther, TerminalText
 
@@ -38,6 +47,31 @@ def message_part(key: str, part: Native) -> TerminalText | TerminalOther:
 
 
 _TEXT_FIELDS = {"output_text": "text", "refusal": "refusal"}
+
+
+def refuse_missing(parts: AbstractSet[str]) -> None:
+    """Refuse a state of a message that restates not all of its parts that were streamed."""
+    if parts:
+        missing = quote(min(parts))
+        raise violation(f"text {missing} was streamed and is missing", check="texts_equal")
+
+
+def refuse_other_beginning(
+    begun: Iterable[TerminalText | TerminalOther], items: Collection[object]
+) -> None:
+    """Refuse a text that does not begin as it was added, or is of another kind than that."""
+    texts = {item.part: item for item in items if isinstance(item, TerminalText)}
+    for part in begun:
+        if not isinstance(part, TerminalText):
+            if part not in items:
+                raise violation(f"a part {quote(part.kind)} was added and is missing at the end")
+            continue
+        whole = texts.get(part.part)
+        # A part that begins empty may stay so, and is then often left out at the end.
+        text, refusal = (whole.text, whole.refusal) if whole is not None else ("", part.refusal)
+        if refusal is not part.refusal or not text.startswith(part.text):
+            why = f"text {quote(part.part)} was added as {quote(part.text)} and ends as another"
+            raise violation(why, check="texts_equal")
 
 
 # What a body may say of itself before the end, by the kind of its event; None where it is silent.

@@ -9,15 +9,18 @@ act that is no function of the catalog is refused in both.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from agentlib.jsonvalues import quote
-from agentlib.providers.fields import Native
+from agentlib.providers.fields import Native, role_problem, violation
 
 
 @dataclass(slots=True)
 class Item:
-    """An item of the output as it was added."""
+    """An item of the output as it was added, with the keys of its texts that were streamed.
+
+    `said` keeps what was stated of it first, where each state may be silent.
+    """
 
     item_id: str
     kind: str
@@ -26,6 +29,8 @@ class Item:
     name: str = ""
     caller: object = None
     done: bool = False
+    texts: set[str] = field(default_factory=set)
+    said: dict[str, object] = field(default_factory=dict)
 
 
 PORTABLE = frozenset({"message", "function_call"})
@@ -100,12 +105,44 @@ _STATUS = {False: (None, "in_progress", "completed"), True: (None, "completed")}
 _OF_THE_MODEL = frozenset({"message", "function_call", "reasoning"})
 
 
+# What each state of an item may say, and none may change.
+_LASTING = ("namespace", "phase")
+
+
+def agree(item: Item, native: Native) -> None:
+    """Compare one more state of an item, or of its arguments, with those that came before."""
+    fields = [("call_id", item.call_id), ("name", item.name), ("caller", item.caller)]
+    _compare(item, native, fields if item.kind == "function_call" else [])
+
+
+def agree_at_the_end(item: Item, native: Native) -> None:
+    """Compare the state of an item in the terminal event; the gate compares its call."""
+    _compare(item, native, [])
+
+
+def _compare(item: Item, native: Native, fields: list[tuple[str, object]]) -> None:
+    said = [name for name in _LASTING if native.get(name) is not None]
+    lasting = [(name, item.said.setdefault(name, native[name])) for name in said]
+    for name, known in [*fields, *lasting]:
+        seen = native.get(name)
+        if seen is not None and seen != known:
+            raise violation(
+                f"item {quote(item.item_id)}: expected {name} {quote(known)}, saw {quote(seen)}"
+            )
+
+
 def status_problem(item: Native, *, done: bool) -> str:
-    """Return how the status of an item disagrees with where it stands; empty where it agrees.
+    """Return how the state of an item disagrees with where it stands; empty where it agrees.
 
     `done` is whether the item stands in its done or in the terminal event, and not in its added.
     """
     status = item.get("status")
+    if item.get("type") in _OF_THE_MODEL:
+        for name in ("error", "incomplete_details"):
+            if item.get(name) is not None:
+                return f"it carries {name}: {quote(item[name])}"
+        if role_problem(item):
+            return role_problem(item)
     if item.get("type") not in _OF_THE_MODEL:
         wrong = status is not None and not isinstance(status, str)
     elif done and is_of_a_program(item) and status == "in_progress":
@@ -113,6 +150,24 @@ def status_problem(item: Native, *, done: bool) -> str:
     else:
         wrong = status not in _STATUS[done]
     return f"its status is {quote(status)}" if wrong else ""
+
+
+def refuse_status(item: Native, *, done: bool) -> None:
+    """Refuse an item whose state disagrees with where it stands; see `status_problem`."""
+    problem = status_problem(item, done=done)
+    if problem:
+        check = "calls_equal" if item.get("type") == "function_call" else "lifecycle"
+        raise violation(f"item {quote(item.get('id'))}: {problem}", check=check)
+
+
+def refuse_disorder(item: Item, place: int, last: int) -> int:
+    """Refuse an item of the final output out of its order; return its index."""
+    # Without an index the order in which the items were added is the only one.
+    index = item.index if item.index is not None else place
+    if index < last:
+        seen = f"item {quote(item.item_id)} of output_index {index} after {last}"
+        raise violation(f"expected the final output in the streamed order, saw {seen}")
+    return index
 
 
 def says_more(item: Native) -> bool:
