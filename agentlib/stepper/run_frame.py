@@ -251,7 +251,8 @@ def _drawn(trace: RunTrace, bars: list[Bar], index: int) -> str:
         first, last = _column(trace, bar.start), _column(trace, min(bar.end, index))
         length = max(1, last - first)
         drawn = GLYPHS.get(bar.kind, "█") * length
-        label = _short(bar.label_at(index)) if bar.kind == "turn" else ""
+        room = bar.kind == "turn" and length > len("[]")
+        label = _short(bar.label_at(index)) if room else ""
         drawn = f"[{label}"[: length - 1].ljust(length - 1, " ") + "]" if label else drawn
         cells[first : first + length] = list(drawn[:length])
     return "".join(cells[:LANE_CHARACTERS])

@@ -25,11 +25,17 @@ from agentlib.fixtures import tools
 from agentlib.model import StreamingModel
 from agentlib.openai_transport import OpenAITransport
 from agentlib.recordings.replay_transport import ReplayTransport, Scripted
-from agentlib.retry import RetryPolicy, Transport
+from agentlib.retry import Opening, RetryPolicy, Transport
+from agentlib.runtime.host import Host
 from agentlib.runtime.ledger import Ledger
 from agentlib.runtime.limits import Prices
+from agentlib.runtime.outcomes import Outcome
 from agentlib.runtime.routes import Readiness, Route, RoutedModel
+from agentlib.stepper.run_recorder import RunRecorder
 from agentlib.tables import Table, table
+from agentlib.vocabulary import Event
+from workbook.pages.project import Project
+from workbook.pages.simulation import StageTools
 
 TASK = "Please repair add()."
 NAMES = ("gateway", "direct")
@@ -89,10 +95,12 @@ class Switchboard:
         prices: Prices | None = PRICES,
         allow_unmetered: bool = False,
     ) -> None:
-        clock = MockClock()
+        self._clock = clock = MockClock()
+        self.moments = RunRecorder(clock)
         self.ledger = ledger or new_ledger()
         self.transports = [ReplayTransport(script, clock) for script in (gateway, direct)]
-        models = [_model(transport, clock) for transport in self.transports]
+        report = self.moments.report
+        models = [_model(transport, clock, report) for transport in self.transports]
         self.model = RoutedModel(
             _routes(models, prices), self.ledger, who, access, allow_unmetered=allow_unmetered
         )
@@ -100,6 +108,12 @@ class Switchboard:
     async def ask(self) -> str:
         """Ask for one decision, and return in a line what came of it."""
         return await _ask(self.model)
+
+    async def run(self) -> Outcome:
+        """Run the task to its end with the tools of a new project; its moments are in `moments`."""
+        project = Project()
+        host = Host(tools=project.catalog, executor=StageTools(project, self._clock, {}))
+        return await self.moments.run(self.model, host).start([user(TASK)])
 
     async def readiness(self) -> Readiness:
         """Return what the routes report of themselves."""
@@ -169,8 +183,12 @@ def _folder() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix="agentlib-")
 
 
-def _model(transport: Transport, clock: MockClock | None) -> StreamingModel:
-    return StreamingModel(transport, "example-model", policy=ONCE, clock=clock)
+def _model(
+    transport: Transport,
+    clock: MockClock | None,
+    report: Callable[[Event | Opening], None] | None = None,
+) -> StreamingModel:
+    return StreamingModel(transport, "example-model", policy=ONCE, clock=clock, report=report)
 
 
 def _routes(models: Sequence[StreamingModel], direct: Prices | None) -> list[Route]:
