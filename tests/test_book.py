@@ -120,3 +120,17 @@ def test_a_chapter_says_how_long_it_takes_and_the_map_says_the_same(path):
     assert said == int(row[1])
     assert exercise == task(path.name[:2]).minutes
     assert said * 0.4 <= reading_minutes(path) <= said
+
+
+def test_each_chapter_opens_in_another_place():
+    """The first words of each question; no hour or place stands in two of them."""
+    openings = [
+        re.search(r"## The question\s+((?:[\w']+\W+){4})", page(path))[1] for path in CHAPTERS[1:]
+    ]
+    assert len(set(openings)) == len(openings)
+    hours = [
+        hour
+        for path in CHAPTERS[1:]
+        for hour in re.findall(r"\d+ [ap]\.m\.", page(path).partition("## Predict")[0])
+    ]
+    assert len(set(hours)) == len(hours)
