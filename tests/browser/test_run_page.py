@@ -230,6 +230,16 @@ def test_a_changed_run_shows_the_recorded_one_and_the_way_back(run_page):
         "what if the run is stopped at moment 30" in page.locator(".ags-run-answer").text_content()
     )
     assert page.locator(".ags-run-before .ags-run-bar").count() == len(stepper.recorded.bars)
+    page.set_viewport_size({"width": 1016, "height": 650})
+    assert page.locator(".ags-run").bounding_box()["height"] <= 600
+    page.set_viewport_size({"width": 390, "height": 650})
+    # Nothing stands over another part: each begins where the one before it ends.
+    parts = [".ags-run-body", ".ags-run-screens", ".ags-run-whatif"]
+    boxes = [page.locator(part).bounding_box() for part in parts]
+    ends = [box["y"] + box["height"] for box in boxes]
+    assert all(end <= box["y"] + 1 for end, box in zip(ends, boxes[1:], strict=False))
+    inner = page.locator(".ags-run-left").bounding_box()
+    assert inner["y"] + inner["height"] <= ends[0] + 1
     page.get_by_role("button", name="as it was").click()
     assert page.evaluate("() => window.asked.at(-1)")[1] == []
     stepper.change = []
