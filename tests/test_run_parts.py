@@ -37,6 +37,8 @@ from agentlib.runtime.outcomes import (
 from agentlib.runtime.publication import Publication
 from agentlib.runtime.receipts import ClaimRule
 from agentlib.runtime.routes import AccessDenied, UnmeteredRoute
+from agentlib.runtime.state import StateError
+from agentlib.vocabulary import TextDelta
 
 pytestmark = pytest.mark.anyio
 
@@ -225,10 +227,83 @@ async def test_whatever_a_part_raises_a_run_ends_in_an_outcome_that_names_it(par
 
 
 @pytest.mark.parametrize("kind", RETURNS)
-@pytest.mark.parametrize("part", [part for part in PARTS if part != "commit"])
+@pytest.mark.parametrize("part", PARTS)
 async def test_whatever_a_part_returns_a_run_ends_in_an_outcome_that_names_it(part, kind):
     outcome = await ended(Broken(part, RETURNS[kind]))
     judge(outcome, part, right=kind in MAY_RETURN.get(part, ()))
+
+
+SPEAKS = {
+    "commit": lambda hook: Publication(commit=hook),
+    "draft": lambda hook: Publication(draft=hook),
+    "harmless": lambda hook: Publication(harmless=hook),
+}
+
+
+class Streaming(Script):
+    """A model whose text is a draft first."""
+
+    def __init__(self, publication, *steps):
+        super().__init__(*steps)
+        self.publication = publication
+
+    async def complete(self, history, tools):
+        self.publication.observe(TextDelta("text", "I look."))
+        return await super().complete(history, tools)
+
+
+@pytest.mark.parametrize("kind", RETURNS)
+@pytest.mark.parametrize("part", SPEAKS)
+async def test_what_decides_about_a_text_is_no_promise_of_an_answer(part, kind):
+    tools, publication = Tools(), SPEAKS[part](lambda _: RETURNS[kind]())
+    model = Streaming(publication, says("I look.", call("c1")), says("Done."))
+    outcome = await Run(model, host(tools), publication=publication).start(ASKED)
+    check_history(outcome.history)
+    if part != "harmless" and kind in FREE:
+        assert isinstance(outcome, Finished)
+        return
+    assert isinstance(outcome, HostFailed)
+    assert outcome.part == part
+    if part == "harmless":
+        assert outcome.committed == ()
+
+
+ONE_NUMBER = ("turns", "repairs", "output_tokens", "unreported_output_tokens", "parallel_tools")
+SECONDS = ("deadline", "turn_deadline", "tool_deadline")
+NO_NUMBERS = (float("nan"), "3", b"", [], {}, True)
+
+
+@pytest.mark.parametrize("name", [*ONE_NUMBER, *SECONDS])
+def test_a_limit_that_would_bound_nothing_is_refused(name):
+    more = (None, 1.5, float("inf")) if name in ONE_NUMBER else ()
+    for value in (*NO_NUMBERS, *more):
+        if not (name == "output_tokens" and value is None):
+            with pytest.raises(ValueError, match=r"\w"):
+                RunLimits(**{name: value})
+    assert getattr(RunLimits(**{name: 0}), name) == 0
+
+
+def test_what_is_unknown_is_never_less_than_nothing():
+    with pytest.raises(ValueError, match="unreported_output_tokens"):
+        RunLimits(unreported_output_tokens=-1)
+
+
+async def test_a_run_that_has_not_ended_is_not_started_again():
+    tools = Tools()
+    run = Run(Script(says("", call("c1", "wait"))), host(tools))
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(run.start, ASKED)
+        while not tools.begun:
+            await anyio.lowlevel.checkpoint()
+        history = run.state.history
+        with pytest.raises(StateError, match="has not ended"):
+            await run.start([])
+        with pytest.raises(StateError, match="has not ended"):
+            await run.resume("{}", {})
+        assert run.state.history is history
+        run.cancel()
+    assert isinstance(run.outcome, Cancelled)
+    check_history(run.outcome.history)
 
 
 def _is_asyncio():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
 from decimal import Decimal
+from math import isnan
 from typing import Any, Literal, TypeAlias
 
 from agentlib.conversation import Usage
@@ -88,6 +89,7 @@ class RunLimits:
     reported is charged `unreported_output_tokens`, or what its request was bounded to, if that is
     less: unknown is not zero. `deadline` bounds the run, `turn_deadline` one turn of the model and
     `tool_deadline` one tool, in seconds of the loop's clock. `parallel_tools` run at a time.
+    Raises ValueError for what bounds nothing: NaN, a text, a fraction where something is counted.
     """
 
     turns: int = 10
@@ -103,6 +105,21 @@ class RunLimits:
 
     def __post_init__(self) -> None:
         exact(0 if self.spend is None else self.spend)
+        for name in _COUNTED:
+            value = getattr(self, name)
+            if type(value) is not int and not (value is None and name in _UNBOUND):
+                raise ValueError(f"expected a whole number as {name}, saw {value!r}")
+        if self.unreported_output_tokens < 0:
+            raise ValueError("expected unreported_output_tokens from 0 on: unknown is not negative")
+        for name in _SECONDS:
+            value = getattr(self, name)
+            if value is not None and (type(value) not in (int, float) or isnan(value)):
+                raise ValueError(f"expected a number of seconds as {name}, or None, saw {value!r}")
+
+
+_COUNTED = ("turns", "repairs", "output_tokens", "unreported_output_tokens", "parallel_tools")
+_UNBOUND = frozenset({"output_tokens"})
+_SECONDS = ("deadline", "turn_deadline", "tool_deadline")
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from agentlib.clock import Clock, LoopClock
 from agentlib.conversation import Entry, Message, ToolCall, ToolResult, user
 from agentlib.errors import AgentlibError, EncodingError, OpenFailure
 from agentlib.failures import ResponseFailure
-from agentlib.jsonvalues import dumps, thaw, visible
+from agentlib.jsonvalues import dumps, visible
 from agentlib.runtime.batch import Batch, recorded
 from agentlib.runtime.call_ids import renumbered, renumbered_rejected
 from agentlib.runtime.events import (
@@ -62,7 +62,7 @@ from agentlib.runtime.parts import (
     wait_for,
 )
 from agentlib.runtime.publication import Committed, Kind, Publication
-from agentlib.runtime.state import RunState, StateError
+from agentlib.runtime.state import RunState, StateError, refuse_changed
 from agentlib.stopwatch import Stopwatch
 
 NEVER = float("inf")
@@ -100,6 +100,7 @@ class Run:
         self._scope = anyio.CancelScope()
         self._reason = ""
         self._begun = 0.0
+        self._running = False
         # Whether the text beside the calls went out before them, and the texts that wait for them.
         self._announced = False
         self._held: list[tuple[Kind, str]] = []
@@ -108,8 +109,9 @@ class Run:
         """Run turns on `history` until an outcome.
 
         Only a cancellation of the caller gets out of here as an exception; `outcome` is then
-        Cancelled, and the state is as valid as after any other.
+        Cancelled, and the state is as valid as after any other. Raises StateError while it runs.
         """
+        self._refuse_running()
         self.state = RunState(list(history))
         return await self._run({})
 
@@ -120,12 +122,13 @@ class Run:
         changed, where an answer is missing or for another call, or where a call is not valid by
         the catalog; nothing was executed then. A run that was resumed before ends at once.
         """
+        self._refuse_running()
         state = RunState.from_json(saved, self._host.key)
         state.check()
         if state.pending is None:
             raise StateError("this run does not wait for an approval")
         self.state = state
-        self._refuse_changed(state.pending)
+        refuse_changed(self._host.tools, state.pending)
         try:
             denied = self._denied(state.pending, approvals)
             turn = state.account.turns
@@ -142,8 +145,12 @@ class Run:
         self._reason = reason
         self._scope.cancel()
 
+    def _refuse_running(self) -> None:
+        if self._running:
+            raise StateError("this run has not ended yet; make another Run")
+
     async def _run(self, denied: Mapping[str, str]) -> Outcome:
-        self._begun = self._clock.now()
+        self._running, self._begun = True, self._clock.now()
         limit = self._limits.deadline
         left = NEVER if limit is None else limit - self.state.elapsed
         outcome: Outcome | None = None
@@ -157,6 +164,8 @@ class Run:
         except BaseException:
             self.outcome = self._end(Cancelled, reason="the caller was cancelled, or failed")
             raise
+        finally:
+            self._running = False
         if outcome is None and timer.expired:
             outcome = self._late("deadline", limit)
         self.outcome = outcome or self._end(Cancelled, reason=self._reason)
@@ -351,15 +360,6 @@ class Run:
             for call_id, answer in reasons.items()
             if answer is not True
         }
-
-    def _refuse_changed(self, message: Message) -> None:
-        # A saved run was outside of this process: its calls are judged again before they run.
-        for call in message.calls:
-            if not self._host.tools.exposes(call.name):
-                raise StateError(f"tool {call.name!r} is not exposed any more")
-            wrong = self._host.tools.problem(call.name, thaw(call.arguments))
-            if wrong is not None:
-                raise StateError(f"arguments of {call.name!r}: {wrong}")
 
     def _tell(self, event: LoopEvent) -> None:
         ask(OBSERVE, self._observe, event)

@@ -82,6 +82,8 @@ RULES = Part("rules")
 CHECKS = Part("checks", "a Problem or None", _is_problem)
 VERIFY = Part("verify", "True or False", lambda value: isinstance(value, bool))
 COMMIT = Part("commit")
+DRAFT = Part("draft")
+HARMLESS = Part("harmless", "True or False", lambda value: isinstance(value, bool))
 SHOW = Part("show")
 CLAIM = Part("journal", "True or False", lambda value: isinstance(value, bool))
 RECORD = Part("journal")
@@ -116,6 +118,8 @@ async def wait_for(part: Part, function: Callable[..., Awaitable[Any]], *args: A
     try:
         answer = await function(*args)
         accepted = part.accepts(answer)
+    except PartFailed:
+        raise
     except part.raises:
         raise
     except BaseException as error:

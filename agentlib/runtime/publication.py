@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from agentlib.runtime.parts import COMMIT, DRAFT, HARMLESS, ask
 from agentlib.vocabulary import TextDelta
 
 Kind: TypeAlias = Literal["narration", "answer", "refusal", "fallback"]
@@ -33,7 +34,8 @@ class Publication:
     `draft` is handed fragments of text, `commit` whole committed texts. `narration` is the policy
     for what the model says in a turn that acts, and `harmless` says which of it claims nothing and
     may go out before the calls have run; by default nothing is. `committed` and `dropped` keep
-    what was decided.
+    what was decided. Raises PartFailed where one of the three raises, or returns what it may not:
+    an awaitable would be nobody's, and is no answer.
     """
 
     def __init__(
@@ -58,11 +60,11 @@ class Publication:
     def observe(self, event: object) -> None:
         """Take an event of the stream: text goes to the draft. Fits a model's `report`."""
         if isinstance(event, TextDelta):
-            self._draft(event.text)
+            ask(DRAFT, self._draft, event.text)
 
     def announce(self, text: str) -> bool:
         """Commit at once a text beside calls that is harmless; return whether that was done."""
-        if not text or self._narration == "drop" or not self._harmless(text):
+        if not text or self._narration == "drop" or not ask(HARMLESS, self._harmless, text):
             return False
         self.publish("narration", text)
         return True
@@ -79,7 +81,7 @@ class Publication:
         if text:
             committed = Committed(kind, text)
             self.committed.append(committed)
-            self._commit(committed)
+            ask(COMMIT, self._commit, committed)
 
     def drop(self, text: str) -> None:
         """Keep a text from the user: nothing of it was ever committed."""

@@ -14,6 +14,7 @@ from typing import Any
 
 from agentlib.assembly import Decision
 from agentlib.conversation import (
+    Catalog,
     Entry,
     Message,
     NativeTurn,
@@ -228,3 +229,13 @@ def _execution_in(row: Sequence[Any]) -> Execution:
     identity, status, output, waited, ran, beside = row
     call = next(iter(_calls_in([identity])))
     return Execution(call, status, output, waited, ran, frozenset(beside))
+
+
+def refuse_changed(tools: Catalog, message: Message) -> None:
+    """Judge the calls of a saved run again: it was outside of this process. Raises StateError."""
+    for call in message.calls:
+        if not tools.exposes(call.name):
+            raise StateError(f"tool {call.name!r} is not exposed any more")
+        wrong = tools.problem(call.name, thaw(call.arguments))
+        if wrong is not None:
+            raise StateError(f"arguments of {call.name!r}: {wrong}")
