@@ -64,9 +64,11 @@ CASES = (
 
 
 def _judge(case: Case, outcome: Outcome) -> Wrong | None:
-    if outcome.error is None and outcome.value == case.wanted:
+    # A value with an equality of its own can agree with anything.
+    answer = outcome.value if type(outcome.value) is str else None
+    if answer == case.wanted:
         return None
-    if outcome.error is not None or outcome.value not in ANSWERS:
+    if answer not in ANSWERS:
         return Wrong(f"It returns one of {', '.join(ANSWERS)}.", repr(case.wanted))
     return Wrong(case.why, repr(case.wanted))
 
