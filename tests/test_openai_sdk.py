@@ -178,7 +178,9 @@ async def test_the_words_of_a_refusal_are_bounded(serve):
     failure = await refusal(server)
     server.wait_until(lambda server: server.closed == 1)
     assert failure.status == 500
-    assert len(failure.__cause__.response.content) <= MAX_REFUSAL_BYTES
+    # Whoever sends so much may send a key beyond what is looked at: no chain keeps it.
+    assert failure.__cause__ is None
+    assert len(str(failure)) < 2_000
 
 
 async def test_a_packed_refusal_is_not_unpacked(serve):

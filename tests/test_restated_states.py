@@ -60,7 +60,19 @@ def test_each_state_is_compared_wherever_it_stands(kind, path, value):
         outcome = read(events, TOOLS)
         assert (outcome.decision is not None) is is_one_of(value, PLACES[kind, path]), number
         if outcome.failure is not None:
-            assert outcome.failure.event == number + 1
+            # An item that stopped announces that its response will: the end decides that.
+            waits = path == "item.status" and value == "incomplete" and kind.endswith("done")
+            assert outcome.failure.event == (len(events) if waits else number + 1)
+
+
+def test_an_item_that_stopped_before_its_response_leaves_the_reason_to_the_end():
+    for number, events in changed("response.output_item.done", "item.status", "incomplete"):
+        end = {**events[-1]["response"], "status": "incomplete", "output": []}
+        end["incomplete_details"] = {"reason": "max_output_tokens"}
+        stop = {"type": "response.incomplete", "response": end}
+        outcome = read([*events[:-1], stop], TOOLS)
+        assert outcome.failure.check == "completed", number
+        assert outcome.failure.cut_by_length
 
 
 @pytest.mark.parametrize("name", EVERYWHERE)

@@ -45,8 +45,10 @@ from agentlib.providers.responses_items import (
     refusal,
     refuse_disorder,
     refuse_status,
+    refuse_stopped,
     says_more,
     status_problem,
+    stops_short,
 )
 from agentlib.vocabulary import (
     Completed,
@@ -242,7 +244,10 @@ class ResponsesTranslator:
         if item.done:
             raise violation(f"item {quote(item.item_id)} was done twice")
         item.done = True
-        refuse_status(native_item, done=True)
+        # Before a response that stops, an item says so first. Only its end tells which it is.
+        item.stopped = stops_short(native_item)
+        if not item.stopped:
+            refuse_status(native_item, done=True)
         agree(item, native_item)
         if kind == "function_call":
             return (ToolArgsDone(item.call_id, string(native_item, "arguments")),)
@@ -350,6 +355,8 @@ class ResponsesTranslator:
         return item
 
     def _terminal_items(self, body: Native) -> Iterable[TerminalItem | TerminalOther]:
+        for item in self._items.values():
+            refuse_stopped(item)
         missing = dict(self._items)
         places = {item_id: place for place, item_id in enumerate(self._items)}
         output = item_list(body, "output")

@@ -29,6 +29,7 @@ class Item:
     name: str = ""
     caller: object = None
     done: bool = False
+    stopped: bool = False
     texts: set[str] = field(default_factory=set)
     said: dict[str, object] = field(default_factory=dict)
 
@@ -158,6 +159,19 @@ def refuse_status(item: Native, *, done: bool) -> None:
     if problem:
         check = "calls_equal" if item.get("type") == "function_call" else "lifecycle"
         raise violation(f"item {quote(item.get('id'))}: {problem}", check=check)
+
+
+def stops_short(item: Native) -> bool:
+    """Say whether an item's done announces that the response stops before its end."""
+    alone = item.get("type") in _OF_THE_MODEL and item.get("status") == "incomplete"
+    return alone and not status_problem({**item, "status": "completed"}, done=True)
+
+
+def refuse_stopped(item: Item) -> None:
+    """Refuse an item of a response that completed, where its own done said that it stopped."""
+    if item.stopped:
+        check = "calls_equal" if item.kind == "function_call" else "lifecycle"
+        raise violation(f"item {quote(item.item_id)}: its status was incomplete", check=check)
 
 
 def refuse_disorder(item: Item, place: int, last: int) -> int:
