@@ -48,7 +48,7 @@ from agentlib.providers.responses_items import (
     refuse_stopped,
     says_more,
     status_problem,
-    stops_short,
+    take_done,
 )
 from agentlib.vocabulary import (
     Completed,
@@ -244,10 +244,7 @@ class ResponsesTranslator:
         if item.done:
             raise violation(f"item {quote(item.item_id)} was done twice")
         item.done = True
-        # Before a response that stops, an item says so first. Only its end tells which it is.
-        item.stopped = stops_short(native_item)
-        if not item.stopped:
-            refuse_status(native_item, done=True)
+        take_done(item, native_item)
         agree(item, native_item)
         if kind == "function_call":
             return (ToolArgsDone(item.call_id, string(native_item, "arguments")),)
@@ -355,8 +352,7 @@ class ResponsesTranslator:
         return item
 
     def _terminal_items(self, body: Native) -> Iterable[TerminalItem | TerminalOther]:
-        for item in self._items.values():
-            refuse_stopped(item)
+        refuse_stopped(self._items.values())
         missing = dict(self._items)
         places = {item_id: place for place, item_id in enumerate(self._items)}
         output = item_list(body, "output")
@@ -381,14 +377,11 @@ class ResponsesTranslator:
                 if is_of_a_program(native_item):
                     yield TerminalOther(kind, "" if self._native else OF_A_PROGRAM)
                 continue
-            refused = ""
+            refused = status_problem(native_item, done=True)
             if kind == "message":
                 yield from message_parts(item_id, native_item)
-                refused = status_problem(native_item, done=True)
             else:
-                refused = status_problem(native_item, done=True) or refusal(
-                    native_item, answered, native=self._native
-                )
+                refused = refused or refusal(native_item, answered, native=self._native)
             if kind != "message" or refused or known is None:
                 yield TerminalOther(kind, refused, "" if known else "invented")
         for item in missing.values():

@@ -161,17 +161,22 @@ def refuse_status(item: Native, *, done: bool) -> None:
         raise violation(f"item {quote(item.get('id'))}: {problem}", check=check)
 
 
-def stops_short(item: Native) -> bool:
-    """Say whether an item's done announces that the response stops before its end."""
-    alone = item.get("type") in _OF_THE_MODEL and item.get("status") == "incomplete"
-    return alone and not status_problem({**item, "status": "completed"}, done=True)
+def take_done(item: Item, native: Native) -> None:
+    """Refuse the state of an item that is done, but for one that stopped: see `refuse_stopped`.
+
+    Before a response that stops, an item says so first. Only the response's end tells which it is.
+    """
+    stops = item.kind in _OF_THE_MODEL and native.get("status") == "incomplete"
+    refuse_status({**native, "status": "completed"} if stops else native, done=True)
+    item.stopped = stops
 
 
-def refuse_stopped(item: Item) -> None:
-    """Refuse an item of a response that completed, where its own done said that it stopped."""
-    if item.stopped:
-        check = "calls_equal" if item.kind == "function_call" else "lifecycle"
-        raise violation(f"item {quote(item.item_id)}: its status was incomplete", check=check)
+def refuse_stopped(items: Iterable[Item]) -> None:
+    """Refuse the items of a response that completed whose own done said that they stopped."""
+    for item in items:
+        if item.stopped:
+            check = "calls_equal" if item.kind == "function_call" else "lifecycle"
+            raise violation(f"item {quote(item.item_id)}: its status was incomplete", check=check)
 
 
 def refuse_disorder(item: Item, place: int, last: int) -> int:
