@@ -22,6 +22,7 @@ from agentlib.recordings.curl import read_curl
 from agentlib.recordings.formats import open_recording
 from agentlib.recordings.fragments import Blocks
 from agentlib.recordings.reader import shrink_blank_lines
+from agentlib.recordings.redaction import Redactor
 from agentlib.sse import EventStreamDecoder
 from agentlib.stepper.replay import captured_catalog
 
@@ -529,6 +530,45 @@ def test_whatever_the_bytes_hold_they_open_and_what_is_kept_opens_alike(source):
         assert capture.responses
         assert all(isinstance(note, str) for note in capture.notes)
         assert len(open_recording(source, form).parts) >= 1
+
+
+@pytest.mark.parametrize(
+    "line", ["data: {}\n\n", "{}\n", "id: 1\r\ndata: {}\r\n\r\n", ": c\n\ndata: {}\n\n"]
+)
+def test_what_is_behind_the_bound_is_left_out_and_said_so(line, monkeypatch):
+    for module in ("agentlib.sse", "agentlib.recordings.reader"):
+        monkeypatch.setattr(f"{module}.MAX_EVENTS", 3)
+    searched = []
+    body = Redactor.body
+
+    def watched(self, text, *rest):
+        searched.append(text)
+        return body(self, text, *rest)
+
+    monkeypatch.setattr(Redactor, "body", watched)
+    for number in (3, 4, 5, 100):
+        whole = line.encode() * number
+        capture = Capture.from_bytes(gzip.compress(whole))
+        (response,) = capture.responses
+        assert len(response.events) == 3
+        assert response.fault == ("the stream holds more than 3 events" if number > 3 else None)
+        # The first too many is what is refused, so it stays; whatever follows is not looked at.
+        assert searched[-1].count(b"{}") == min(number, 4)
+        assert any("left out" in note for note in response.notes) is (number > 4)
+        assert (capture.source == whole) is (number <= 4)
+
+
+def test_lines_are_bounded_as_well(monkeypatch):
+    monkeypatch.setattr("agentlib.recordings.reader.MAX_LINES", 10)
+    stream = b'data: {"type": "ping"}\n\n'
+    for filler in (b": x\n", b": x\r\n", b"\n", b"id: 1\n"):
+        for count in (4, 8):
+            few = Capture.from_bytes(stream + filler * count)
+            assert few.source == stream + filler * count
+        many = Capture.from_bytes(stream + filler * 1_000 + stream)
+        assert [len(each.events) for each in many.responses] == [1]
+        assert len(many.source) <= len(stream) + 10 * len(filler)
+        assert any("left out" in note for note in many.responses[0].notes)
 
 
 @pytest.mark.parametrize("line", ["data: {}\n\n", "{}\n"])

@@ -271,10 +271,23 @@ class Blocks:
 
 def line_of_event(body: bytes, form: Literal["sse", "jsonl"], number: int) -> int:
     """Return the line, from 1, on which event `number` of a stream begins, or would have."""
-    seen = 0
     line = 0
+    for line, (seen, _) in enumerate(_event_lines(body, form), 1):
+        if seen == number:
+            return line
+    return line
+
+
+def offset_of_event(body: bytes, form: Literal["sse", "jsonl"], number: int) -> int:
+    """Return the byte at which the data of event `number` begins; all bytes where there is none."""
+    return next((at for seen, at in _event_lines(body, form) if seen == number), len(body))
+
+
+def _event_lines(body: bytes, form: Literal["sse", "jsonl"]) -> Iterator[tuple[int, int]]:
+    """Yield for each line how many events have begun with it, and the byte at which it begins."""
+    seen = 0
     inside = False
-    for line, found in enumerate((_LF_LINE if form == "jsonl" else _LINE).finditer(body), 1):
+    for found in (_LF_LINE if form == "jsonl" else _LINE).finditer(body):
         content = found[0].strip(b" \t\r\n" if form == "jsonl" else b"\r\n").removeprefix(BOM)
         if form == "jsonl":
             seen += bool(content)
@@ -282,9 +295,7 @@ def line_of_event(body: bytes, form: Literal["sse", "jsonl"], number: int) -> in
             seen += not inside
             inside = True
         inside = inside and bool(content)
-        if seen == number:
-            return line
-    return line
+        yield seen, found.start()
 
 
 def write_object(value: Mapping[str, Any]) -> str:

@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any, NamedTuple
 
 from agentlib.json_array import JSONArrayDecoder
 from agentlib.recordings.exchanges import Part
 from agentlib.recordings.formats import odd_lines, page_in
-from agentlib.recordings.fragments import line_of_event
+from agentlib.recordings.fragments import line_of_event, offset_of_event
 from agentlib.recordings.redaction import Redactor
 from agentlib.recordings.sniff import head, is_one_document, parse_document, what_it_is
 from agentlib.recordings.unpack import line_feeds
@@ -29,6 +30,9 @@ from agentlib.sse import (
 )
 
 _SPACE = b" \t\r\n"
+# Five for each event: a name, an ID, its data in two lines, and the blank one.
+MAX_LINES = 5 * MAX_EVENTS
+_LINE_END = re.compile(rb"\r\n|\n|\r")
 _BLANK_LINES = re.compile(rb"\n{3,}")
 
 
@@ -127,6 +131,7 @@ def read_part(part: Part, redactor: Redactor | None) -> Reading:
 
     A stream without its secrets is read up to where it is read with them, and no further.
     """
+    part = within_bounds(part)
     reading = _read(part)
     if redactor is None:
         if not reading.items:
@@ -146,6 +151,26 @@ def read_part(part: Part, redactor: Redactor | None) -> Reading:
         _say_what_it_is(reading, text.encode(errors="surrogateescape"))
         reading.fault = redactor.lines(reading.fault) if reading.fault else None
     return reading
+
+
+def within_bounds(part: Part) -> Part:
+    """Return a part without what is behind the last event that is looked at, and say so.
+
+    A few kilobytes of gzip unpack to millions of events or lines. What is never read is not
+    searched for secrets either: it is left out.
+    """
+    body = part.body
+    lines = body.count(b"\n") + body.count(b"\r") - body.count(b"\r\n")
+    if lines > MAX_LINES:
+        body = body[: next(islice(_LINE_END.finditer(body), MAX_LINES - 1, None)).end()]
+    # Each event has a line of its own at least. The first too many stays, and is what is refused.
+    if lines > MAX_EVENTS + 1:
+        body = body[: offset_of_event(body, part.form, MAX_EVENTS + 2)]
+    if len(body) == len(part.body):
+        return part
+    left = len(part.body) - len(body)
+    note = f"its last {left:,} bytes are left out: there are more events or lines than are read"
+    return part._replace(body=body, notes=(*part.notes, note))
 
 
 def _no_further(reading: Reading, original: Reading, redactor: Redactor) -> Reading:
