@@ -224,7 +224,7 @@ def _written(arguments: object) -> str:
             return _short(str(arguments))
         text = json.dumps(thaw(arguments), ensure_ascii=False, separators=(",", ":"), default=repr)
     except (RecursionError, TypeError, ValueError):
-        # Nested too deep, a number too long, or a name that is no text: the call is told of still.
+        # Nested too deep, a number too long, or a name that is no text: the call is shown still.
         return "…"
     return _short(text)
 

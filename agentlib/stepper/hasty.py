@@ -20,7 +20,7 @@ from agentlib.conversation import Catalog
 from agentlib.failures import ProtocolViolation
 from agentlib.providers.gemini_arguments import ArgumentText
 from agentlib.providers.synthetic import local_call
-from agentlib.stepper.call_signals import ALL_DONE, BEGINS, DONE, GROWS, STOPS, Told, read
+from agentlib.stepper.call_signals import ALL_DONE, BEGINS, DONE, GROWS, STOPS, Signal, read
 from agentlib.stepper.preview import Preview
 
 Arguments: TypeAlias = dict[str, Any] | str
@@ -61,7 +61,7 @@ class _Call:
 
 
 class _Hasty:
-    """Keeps the calls that were told of, and executes each at most once, by its call ID."""
+    """Keeps the calls that events named, and executes each at most once, by its call ID."""
 
     def __init__(self, catalog: Catalog | None = None) -> None:
         self.catalog = catalog
@@ -78,8 +78,8 @@ class _Hasty:
         """Take the next native event; return what is executed now. Raises nothing."""
         self._events += 1
         before = len(self.actions)
-        for told in read(event):
-            self._take(told)
+        for signal in read(event):
+            self._take(signal)
         return self.actions[before:]
 
     def end(self) -> list[HastyAction]:
@@ -89,29 +89,29 @@ class _Hasty:
         self._stop()
         return self.actions[before:]
 
-    def _take(self, told: Told) -> None:
-        if told.what == BEGINS:
+    def _take(self, signal: Signal) -> None:
+        if signal.what == BEGINS:
             self._begun += 1
-            told = told._replace(call_id=told.call_id or local_call(self._begun))
-        call = self._calls.get(told.key)
-        if told.name and (call is None or call.call_id != told.call_id):
-            call = self._calls[told.key] = _Call(told.call_id, told.name)
+            signal = signal._replace(call_id=signal.call_id or local_call(self._begun))
+        call = self._calls.get(signal.key)
+        if signal.name and (call is None or call.call_id != signal.call_id):
+            call = self._calls[signal.key] = _Call(signal.call_id, signal.name)
             self._changed.append(call)
-        if told.what == STOPS:
+        if signal.what == STOPS:
             self._stop()
-        elif told.what == ALL_DONE:
+        elif signal.what == ALL_DONE:
             self._all_done()
-        elif call is None or told.what == BEGINS:
+        elif call is None or signal.what == BEGINS:
             return
-        elif told.what == DONE:
-            if told.text:
+        elif signal.what == DONE:
+            if signal.text:
                 call.fragments.clear()
-                self._grow(call, told.text)
+                self._grow(call, signal.text)
             elif call.pieces.text:
                 self._grow(call, call.added(None))
             self._look(call)
-        elif told.what == GROWS:
-            text = told.text or (call.added(told.piece) if told.piece is not None else "")
+        elif signal.what == GROWS:
+            text = signal.text or (call.added(signal.piece) if signal.piece is not None else "")
             if text:
                 self._grow(call, text)
                 self._grown(call, text)
