@@ -38,9 +38,9 @@ from agentlib.gate import (
     Finding,
     examine,
     first_failure,
+    not_releasable,
     rejected_calls,
     released_calls,
-    unfit,
 )
 from agentlib.jsonvalues import has_surrogate, join_surrogates, quote, same_text
 from agentlib.vocabulary import (
@@ -332,7 +332,7 @@ class Assembly:
         self._end = event
         evidence = self.evidence()
         failed = first_failure(examine(evidence))
-        if failed is None and isinstance(event, Completed) and (why := unfit(evidence)):
+        if failed is None and isinstance(event, Completed) and (why := not_releasable(evidence)):
             failed = Finding("object", "fail", why)
         if failed is not None:
             kind = ProviderStopped if failed.check == "completed" else GateRejected

@@ -76,7 +76,7 @@ class Evidence:
     def _parse(self, call: TerminalCall) -> Any:
         text = join_surrogates(call.arguments)
         tool = self.catalog.get(call.name) if self.catalog is not None else None
-        # Servers send either for a call without arguments.
+        # Some servers send an empty text, some `null`, where a call takes no arguments.
         nothing = not text or text.strip() == "null"
         if nothing and tool is not None and tool.takes_nothing:
             return {}

@@ -1,8 +1,9 @@
 """The completion gate: one ordered table of checks over the evidence of a whole response.
 
-A check is a small function from the evidence to a finding. All are evaluated and all are shown;
-one failure rejects the whole response, so a valid first call is not released beside a malformed
-second. The gate executes nothing and parses nothing before the response says that it completed.
+A check is a small function from the evidence to a finding. All are shown; one that cannot be
+judged yet waits, and one failure rejects the whole response, so a valid first call is not
+released beside a malformed second. The gate executes nothing and parses nothing before the
+response says that it completed.
 """
 
 from __future__ import annotations
@@ -313,11 +314,11 @@ def first_failure(findings: Iterable[Finding]) -> Finding | None:
     return next((finding for finding in findings if finding.status == "fail"), None)
 
 
-def unfit(evidence: Evidence) -> str:
+def not_releasable(evidence: Evidence) -> str:
     """Return why calls could not be released even if every check passed; empty where they could.
 
-    A call is released with an object as its arguments, or not at all: that stands whatever the
-    table holds.
+    The last line of defence: a call is released with an object as its arguments, or not at all,
+    whatever the table holds.
     """
     values = zip(evidence.calls, evidence.arguments, strict=True)
     wrong = [quote(call.name) for call, value in values if not isinstance(value, dict)]
