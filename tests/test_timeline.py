@@ -12,7 +12,8 @@ from agentlib.fixtures import capture
 from agentlib.recordings.replay_transport import Refusal
 from agentlib.runtime.limits import Prices, RunLimits
 from agentlib.runtime.loop import Run
-from workbook.pages.run_trace import MAX_DETAIL_CHARACTERS, RunRecorder
+from agentlib.stepper.run_words import MAX_DETAIL_CHARACTERS
+from workbook.pages.run_trace import RunRecorder
 from workbook.pages.simulation import Stage, paced, perform
 from workbook.pages.small_loop import said, wants
 from workbook.pages.timeline import BAR_CHARACTERS, GLYPHS, timeline

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from agentlib.decisions.failures import DecisionAttempt
 from agentlib.decisions.model import DecisionUsage
 from agentlib.jsonvalues import printable
+from agentlib.stepper.run_words import seconds
 from agentlib.tables import Cell, Table, scrollable
 from agentlib.wording import plural
-from workbook.pages.run_trace import seconds
 
 COLUMN_CHARACTERS = 30
 # Each class is named, and marked for who sees no colour.

@@ -14,7 +14,6 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from agentlib.assembly import Decision
 from agentlib.clock import Clock
 from agentlib.conversation import ToolCall, Usage
-from agentlib.jsonvalues import one_line, shorten
 from agentlib.retry import Opening
 from agentlib.runtime.events import (
     ApprovalNeeded,
@@ -30,15 +29,9 @@ from agentlib.runtime.execution import Execution
 from agentlib.runtime.limits import RunLimits
 from agentlib.runtime.money import exact, total
 from agentlib.runtime.outcomes import (
-    Cancelled,
-    DeadlineExceeded,
-    Exhausted,
-    Finished,
-    HostFailed,
     Outcome,
-    ResumedBefore,
-    WaitingForApproval,
 )
+from agentlib.stepper.run_words import outcome_words, seconds, short
 from agentlib.vocabulary import Event
 
 Kind: TypeAlias = Literal[
@@ -55,7 +48,6 @@ Kind: TypeAlias = Literal[
 ]
 # Names and reasons come from a stream: what a row says of them is short.
 MAX_NAME_CHARACTERS = 32
-MAX_DETAIL_CHARACTERS = 72
 _DID = {
     "executed": "executed",
     "failed": "failed",
@@ -124,40 +116,6 @@ class RunRecorder:
         return tuple(_Rows(self.told, outcome, limits, self._clock.now()).all())
 
 
-def told_of(outcome: Outcome) -> str:
-    """Return in a few words how a run ended."""
-    match outcome:
-        case Finished(refused=True):
-            return "finished: refused"
-        case Finished():
-            return f"finished: {'verified' if outcome.verified else 'answered, not verified'}"
-        case WaitingForApproval():
-            return "waiting for approval"
-        case Exhausted():
-            return f"exhausted: {outcome.budget.replace('_', ' ')}"
-        case DeadlineExceeded():
-            what = outcome.deadline.replace("_", " ")
-            return f"{what} of {outcome.seconds:g} s exceeded, in: {outcome.component or 'model'}"
-        case ResumedBefore():
-            return "resumed before: nothing was done now"
-        case HostFailed():
-            return f"the host failed: {outcome.part}, {short(outcome.reason)}"
-        case Cancelled():
-            return f"cancelled: {short(outcome.reason)}"
-        case _:
-            return "provider failed"
-
-
-def short(text: str, length: int = MAX_DETAIL_CHARACTERS) -> str:
-    """Return untrusted text in one line, printable, at most `length` characters."""
-    return shorten(one_line(text), length)
-
-
-def seconds(value: float) -> str:
-    """Return seconds with up to two decimals, for example "0.25 s"."""
-    return f"{round(value, 2):,.10g} s"
-
-
 class _Rows:
     """Makes the rows, from what was told in order."""
 
@@ -205,7 +163,7 @@ class _Rows:
                 yield from self._flush(at)
             yield from steps[type(event)](at, event)
         yield from self._interrupted()
-        yield self._moment("outcome", self._end, told_of(self._outcome))
+        yield self._moment("outcome", self._end, outcome_words(self._outcome))
 
     # ------------------------------------------------------------------------- the model
 

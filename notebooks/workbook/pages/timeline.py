@@ -13,9 +13,10 @@ from itertools import groupby
 
 from agentlib.runtime.limits import RunLimits
 from agentlib.runtime.outcomes import Outcome
+from agentlib.stepper.run_words import outcome_words, seconds
 from agentlib.tables import Cell, Table, scrollable
 from agentlib.wording import plural
-from workbook.pages.run_trace import Kind, Row, RunRecorder, Segment, seconds, told_of
+from workbook.pages.run_trace import Kind, Row, RunRecorder, Segment
 
 BAR_CHARACTERS = 40
 # A person takes hours where a run takes seconds: the wait is drawn no longer than this part.
@@ -179,7 +180,9 @@ def timeline(recorder: RunRecorder, outcome: Outcome, limits: RunLimits) -> Time
     rows = recorder.rows(outcome, limits)
     turns = plural(outcome.account.turns, "turn")
     repairs = plural(len(outcome.account.repairs), "repair")
-    return Timeline(f"{told_of(outcome)} · {turns}, {repairs}", rows, tuple(outcome.times.items()))
+    return Timeline(
+        f"{outcome_words(outcome)} · {turns}, {repairs}", rows, tuple(outcome.times.items())
+    )
 
 
 def _name(row: Row) -> str:
